@@ -12,7 +12,7 @@ from autoscaler.moment import Moment
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _VARIABLE: Final = "AUTOSCALER_BOOT_ID"
 """Where systemd passes the boot id (`%b`) to a unit that cannot read the file."""
-_LONGEST_READING_SECONDS: Final = 0.1
+_MAX_READING_SECONDS: Final = 0.1
 """Longest interval between two readings that count as one."""
 
 
@@ -50,7 +50,7 @@ class SystemClock:
             before = time.clock_gettime(time.CLOCK_BOOTTIME)
             now = self.now()
             after = time.clock_gettime(time.CLOCK_BOOTTIME)
-            if after - before < _LONGEST_READING_SECONDS:  # otherwise the process was suspended in between
+            if after - before < _MAX_READING_SECONDS:  # otherwise the process was suspended in between
                 return Moment(now, self._boot, timedelta(seconds=before))
 
 

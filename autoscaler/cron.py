@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 _FIELDS: Final = 5
-_LONGEST: Final = 256
+_MAX_CHARACTERS: Final = 256
 """Characters of an expression."""
 _ANY_TIME: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MINUTE: Final = timedelta(minutes=1)
@@ -36,7 +36,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 def check_cron(expression: str) -> str:
     """Return the expression if it has five fields and matches some time. Raises ValueError."""
-    if len(expression) > _LONGEST or len(expression.split()) != _FIELDS:
+    if len(expression) > _MAX_CHARACTERS or len(expression.split()) != _FIELDS:
         raise ValueError(
             f"{expression[:64]!r} is not a cron expression of five fields; write minute, hour, day of the month, month "
             'and day of the week, as in "0 8 * * 1-5"'

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
-from autoscaler.decide import apply_limits, conclude, decide
+from autoscaler.decide import apply_limits, apply_outcome, decide
 from autoscaler.isolation import each, without
-from autoscaler.model import Autoscaler, Call, Decision, History, Observed, Outcome, ShardName, Standing
+from autoscaler.model import Autoscaler, Call, Decision, History, LimitUsage, Observed, Outcome, ShardName
 
 
 class Ports(Protocol):
@@ -25,7 +25,7 @@ class Ports(Protocol):
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return each autoscaler's history. Raises StateError. Access to a damaged history raises its own error."""
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> LimitUsage:
         """Return how far the connection's limits are used. Raises StateError.
 
         The result includes the targets with an earlier write under way, to which this cycle writes nothing.
@@ -61,7 +61,7 @@ _NO_SHARD: Final = ShardName("")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class CycleResult:
     """The result of one cycle."""
 
     decisions: Sequence[Decision] = ()
@@ -84,7 +84,7 @@ class Batch:
     """Time from its start to its end."""
 
 
-def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
+def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> CycleResult:
     """Run one cycle. Raises StateError, and what a port raises for the whole batch."""
     broken = dict[str, Exception]()
     observed = ports.observe(scalers, call)
@@ -96,10 +96,10 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> Batch:
     broken |= ports.intend(limited.decisions)  # committed before the first write
     intended = without(limited.decisions, broken)
     outcomes = ports.act(intended, call)
-    concluded = each(intended, lambda made: conclude(made, outcomes.get(made.name)), broken)
+    concluded = each(intended, lambda made: apply_outcome(made, outcomes.get(made.name)), broken)
     broken |= ports.record(scalers, observed, concluded)
     recorded = without(concluded, broken)
     ports.drain(scalers, observed, recorded)
     ports.announce(recorded, call)
     unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
-    return Batch(recorded, broken, unrecorded, limited.removals_left, limited.total, observed.seconds)
+    return CycleResult(recorded, broken, unrecorded, limited.removals_left, limited.total, observed.seconds)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.documents.hosts import unheld
 from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.log.reporter import Reporter
@@ -338,6 +338,6 @@ class Daemon:
         except StateError as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
 
-    def _report(self, batch: Batch) -> None:
+    def _report(self, batch: CycleResult) -> None:
         self._metrics.cycle_ended(batch)
         self._reporter.cycle_ended(batch)

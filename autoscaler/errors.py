@@ -13,7 +13,7 @@ from autoscaler.text import plain
 
 _E = TypeVar("_E", bound=BaseException)
 _R = TypeVar("_R", bound="AutoscalerError")
-LONGEST_MESSAGE: Final = 2048
+MAX_MESSAGE: Final = 2048
 """Bytes of an error's message. A server's text in it is cut before."""
 
 
@@ -34,7 +34,7 @@ class MetricError(AutoscalerError):
 
     def __init__(self, message: object = "") -> None:
         """`message` becomes one printable, bounded line."""
-        super().__init__(plain(str(message), LONGEST_MESSAGE))
+        super().__init__(plain(str(message), MAX_MESSAGE))
 
 
 class TargetError(AutoscalerError):
@@ -42,7 +42,7 @@ class TargetError(AutoscalerError):
 
     def __init__(self, message: object = "") -> None:
         """`message`, which may be an adapter's, becomes one printable, bounded line."""
-        super().__init__(plain(str(message), LONGEST_MESSAGE))
+        super().__init__(plain(str(message), MAX_MESSAGE))
 
 
 class TargetUnavailable(TargetError):

@@ -11,7 +11,7 @@ from typing import Final
 
 from autoscaler.errors import SelectorError
 
-LONGEST_SELECTOR: Final = 4096
+MAX_SELECTOR: Final = 4096
 """Characters. A selector may be a part of a URL."""
 _WORD: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
@@ -96,8 +96,8 @@ class Selector:
     @classmethod
     def parse(cls, text: str) -> "Selector":
         """Parse `team=shop,env!=test,tier in (web,api),!old`. Raises SelectorError."""
-        if len(text) > LONGEST_SELECTOR:
-            raise SelectorError(f"a label selector may have {LONGEST_SELECTOR} characters, not {len(text)}; shorten it")
+        if len(text) > MAX_SELECTOR:
+            raise SelectorError(f"a label selector may have {MAX_SELECTOR} characters, not {len(text)}; shorten it")
         requirements = list[Requirement]()
         position, end = 0, "," if text.strip(_SPACES) else ""
         while end == ",":

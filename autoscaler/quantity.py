@@ -38,7 +38,7 @@ _SUFFIXES: Final[dict[str, tuple[int, int]]] = {  # suffix -> numerator, denomin
     "Ei": (2**60, 1),
 }
 _QUANTITY: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
-_MOST_CHARACTERS: Final = 1_000
+_MAX_CHARACTERS: Final = 1_000
 """Longest quantity. Python rejects numbers of more than 4,300 digits, and Kubernetes' have at most nineteen."""
 _TOO_LARGE: Final = "its thousandths do not fit 63 bits; use a smaller unit"
 _FORM: Final = 'expected a quantity such as 2, 0.5, "500m" or "1Gi"'
@@ -66,7 +66,7 @@ def parse_exact(text: str | int | float) -> Fraction:
     if isinstance(text, int) and abs(text) > MAX_MILLI:
         raise QuantityError(f"a number this large is not a valid quantity: {_TOO_LARGE}")
     source = repr(text) if isinstance(text, float) else str(text)
-    match = _QUANTITY.fullmatch(source.strip()) if source.isascii() and len(source) <= _MOST_CHARACTERS else None
+    match = _QUANTITY.fullmatch(source.strip()) if source.isascii() and len(source) <= _MAX_CHARACTERS else None
     if match is None or isinstance(text, bool):
         raise QuantityError(f"{source[:64]!r} is not a valid quantity; {_FORM}")
     sign, number, exponent, suffix = match.groups()

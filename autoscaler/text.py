@@ -5,11 +5,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-MOST_SAID_BYTES: Final = 1024
+MAX_SAID_BYTES: Final = 1024
 """The limit of one text of a server, in UTF-8, as it is logged and stored."""
 
 
-def plain(text: str, most: int = MOST_SAID_BYTES) -> str:
+def plain(text: str, most: int = MAX_SAID_BYTES) -> str:
     """Return one printable line of at most `most` bytes of UTF-8, without credentials; an ellipsis marks a cut.
 
     The time depends on `most`, not on the length of `text`.

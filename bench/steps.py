@@ -15,7 +15,7 @@ _ROUNDS: Final = 5
 
 
 def per_second() -> float:
-    """Return the median of several rounds, by CPU time. A step is decide, conclude and remember."""
+    """Return the median of several rounds, by CPU time. A step is decide, apply_outcome and remember."""
     scenarios = list(read(_FILE))
     gc.freeze()  # else the collector walks the decoded scenarios again and again, which is not part of deciding
     steps = sum(len(scenario.steps) for scenario in scenarios)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
@@ -99,7 +99,9 @@ def decisions_of(
     now: datetime,
 ) -> Sequence[Decision]:
     """Return the decisions; sizes stay, so nothing is written."""
-    return [conclude(decide(scaler, observed[scaler.name], histories[scaler.name], now), None) for scaler in scalers]
+    return [
+        apply_outcome(decide(scaler, observed[scaler.name], histories[scaler.name], now), None) for scaler in scalers
+    ]
 
 
 def _instance(scaler: int, number: int) -> Instance:

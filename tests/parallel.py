@@ -31,7 +31,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """A resource that exists once -> the tests that use it."""
 
-LONGEST: Final = (
+SLOWEST_FIRST: Final = (
     "demo",
     "nomad",
     "browser",
@@ -69,7 +69,7 @@ def longest_first(items: list[pytest.Item]) -> None:
 
     def rank(item: pytest.Item) -> tuple[int, str]:
         name = unit(item.nodeid)
-        place = LONGEST.index(name) if name in LONGEST else len(LONGEST) + (name not in slow)
+        place = SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST) + (name not in slow)
         return place, name
 
     items.sort(key=rank)

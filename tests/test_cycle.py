@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler import cycle
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import StateError
 from autoscaler.model import Call, Written
 from tests.schedule.clock import FakeClock
@@ -12,7 +12,7 @@ from tests.schedule.ports import FakePorts, scaler
 SCALERS = (scaler("a"), scaler("b"), scaler("c"))
 
 
-def run(ports: FakePorts) -> cycle.Batch:
+def run(ports: FakePorts) -> cycle.CycleResult:
     clock = FakeClock()
     return cycle.reconcile(SCALERS, Call(clock.now(), clock.monotonic() + 15), ports)
 
@@ -41,12 +41,12 @@ def test_an_exception_in_a_decision_does_not_affect_the_others() -> None:
 def test_an_autoscaler_that_fails_after_the_write_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The batch has the outcome of its write, which nothing else knows."""
 
-    def breaking(decision, outcome):  # type: ignore[no-untyped-def] # replaces conclude
+    def breaking(decision, outcome):  # type: ignore[no-untyped-def] # replaces apply_outcome
         if decision.name == "b":
             raise ArithmeticError
-        return conclude(decision, outcome)
+        return apply_outcome(decision, outcome)
 
-    monkeypatch.setattr(cycle, "conclude", breaking)
+    monkeypatch.setattr(cycle, "apply_outcome", breaking)
     ports = FakePorts()
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]

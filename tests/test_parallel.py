@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.parallel import LONGEST, TOGETHER, unit
+from tests.parallel import SLOWEST_FIRST, TOGETHER, unit
 
 ROOT = Path(__file__).parents[1]
 DIES = """
@@ -41,7 +41,7 @@ def test_a_file_is_a_unit_unless_its_server_is_shared() -> None:
 
 def test_the_tests_that_the_tables_name_exist() -> None:
     places = [place for places in TOGETHER.values() for place in places]
-    places += [name for name in LONGEST if name not in TOGETHER]
+    places += [name for name in SLOWEST_FIRST if name not in TOGETHER]
     assert [place for place in places if not (ROOT / place).exists()] == []
 
 

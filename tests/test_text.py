@@ -5,7 +5,7 @@ import time
 import pytest
 
 from autoscaler.errors import MetricError, TargetUnavailable
-from autoscaler.text import MOST_SAID_BYTES, clean, masked, plain
+from autoscaler.text import MAX_SAID_BYTES, clean, masked, plain
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
 def test_a_long_text_is_cut(letter: str) -> None:
     """Otherwise 10 MB would be kept in the log, in the state and on the page."""
     said = plain(letter * 10_000_000)
-    assert len(said.encode()) <= MOST_SAID_BYTES
+    assert len(said.encode()) <= MAX_SAID_BYTES
     assert said.endswith("…")
     assert said.isprintable()
 
 
 def test_a_text_at_the_limit_is_not_cut() -> None:
-    assert plain("a" * MOST_SAID_BYTES) == "a" * MOST_SAID_BYTES
+    assert plain("a" * MAX_SAID_BYTES) == "a" * MAX_SAID_BYTES
 
 
 @pytest.mark.parametrize("error", [MetricError, TargetUnavailable])

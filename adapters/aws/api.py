@@ -28,7 +28,7 @@ _ATTEMPTS: Final = 3
 """The attempts of botocore's standard mode. botocore's own retries are off: they ignore the deadline and the budget."""
 _PAUSE_SECONDS: Final = 0.2
 """Half of the longest pause before the second attempt. The pause doubles with each attempt."""
-_LONGEST_PAUSE_SECONDS: Final = 5.0
+_MAX_PAUSE_SECONDS: Final = 5.0
 _RENEW_BEFORE: Final = timedelta(minutes=5)
 """A role's credentials are renewed when they expire within this time."""
 _SESSION_NAME: Final = "prometheus-autoscaler"
@@ -69,7 +69,7 @@ class AwsApi:
         retrying = Retrying(
             retry=retry_if_exception_type(Throttled if write else Busy),
             stop=stop_after_attempt(_ATTEMPTS) | stop_before_delay(max(self._left(), 0.0)),
-            wait=wait_random_exponential(multiplier=_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
+            wait=wait_random_exponential(multiplier=_PAUSE_SECONDS, max=_MAX_PAUSE_SECONDS),
             reraise=True,
         )
         answer: Raw = retrying(self._once, service, operation, write, parameters)

@@ -15,7 +15,7 @@ from autoscaler.target import Call, Milli, TargetError
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
-_IDS_A_CALL: Final = 200
+_IDS_PER_CALL: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Ec2Instances:
         unknown = sorted(wanted - self._ec2.keys() | set(changing))
         found, failed = read_in_batches(
             unknown,
-            _IDS_A_CALL,
+            _IDS_PER_CALL,
             lambda ids: self._describe(ids, call),
             "InstanceId",
             "describe_instances",

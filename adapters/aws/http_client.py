@@ -36,14 +36,14 @@ from autoscaler.target.http import (
     of_proxies,
 )
 
-LARGEST_ANSWER: Final = 32 * 2**20
+MAX_ANSWER: Final = 32 * 2**20
 """Bytes. A page of a hundred groups with some hundred instances each has a quarter of them."""
 _LARGE: Final = 2**20
 """Bytes. Only a list, which is XML, is larger."""
-_BYTES_A_BRACKET: Final = 40
+_BYTES_PER_BRACKET: Final = 40
 """The largest answer may have one opening bracket in this many bytes, as 35,000 instances have. A decoded element takes
 a hundred bytes or more, so empty elements would take thirty times the answer's size."""
-_MOST_EQUALS: Final = 2**19
+_MAX_EQUALS: Final = 2**19
 """AWS's answers have no attributes but a namespace; some texts and tags have an equals sign. Of 30 MB of attributes, a
 parser makes a gigabyte."""
 _CREDENTIALS: Final = ("Authorization", "X-Amz-Security-Token")
@@ -101,8 +101,8 @@ def _check(answer: AWSResponse) -> None:
             raise Malformed(f"answered HTTP {answer.status_code}, which may be a part; AWS answers 200")  # noqa: TRY301
         is_json = content[:1] in (b"{", b"[")
         if is_json:
-            decoded(content, dict, LARGEST_ANSWER)
-        elif content.count(b"<") > LARGEST_ANSWER // _BYTES_A_BRACKET or content.count(b"=") > _MOST_EQUALS:
+            decoded(content, dict, MAX_ANSWER)
+        elif content.count(b"<") > MAX_ANSWER // _BYTES_PER_BRACKET or content.count(b"=") > _MAX_EQUALS:
             raise Malformed("answered with more elements than an answer of its size should have")  # noqa: TRY301
         if len(content) > _LARGE and (answer.status_code != HTTPStatus.OK or not (is_json or _is_xml(content))):
             raise Malformed(f"answered HTTP {answer.status_code} with {in_mib(len(content))} that are not a list")  # noqa: TRY301
@@ -141,7 +141,7 @@ def _pools(left: Left) -> dict[str, Any]:
 
 def _bounded(base: Any, left: Left) -> Any:
     """Return a bounded connection that raises botocore's own error when it cannot connect."""
-    connection: Any = bounded(base, left, largest=LARGEST_ANSWER)
+    connection: Any = bounded(base, left, largest=MAX_ANSWER)
 
     class Bounded(connection):  # type: ignore[misc] # the class is made at run time
         def _new_conn(self) -> socket:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
 _AGAIN_AFTER: Final = timedelta(minutes=10)
-_PAGES_A_CYCLE: Final = 4
+_PAGES_PER_CYCLE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Lists:
         if self._place is None and self._begun is not None and now.since(self._begun) < _AGAIN_AFTER:
             return None
         place, self._place, self._begun = self._place or (0, {}), None, now
-        for _ in range(_PAGES_A_CYCLE):
+        for _ in range(_PAGES_PER_CYCLE):
             following = self._read(place, call)
             if following is None:
                 return self._reading

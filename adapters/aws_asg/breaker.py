@@ -19,8 +19,8 @@ from autoscaler.target import Call, Clock, HoldReason, Moment
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
-_GROUPS_A_CYCLE: Final = 5
-_LONGEST_MEMORY: Final = timedelta(days=1)
+_GROUPS_PER_CYCLE: Final = 5
+_MAX_MEMORY: Final = timedelta(days=1)
 """AWS suspends Launch by itself after this time without a successful launch."""
 _LAUNCHING: Final = re.compile("Launching a new EC2 instance(?! into warm pool)")
 """The beginning of the description of a launch that the desired capacity asks for.
@@ -68,7 +68,7 @@ class Breaker:
             self._asked[group] = self._looks
             self._judge(group, self._launches(group, call))
 
-        do_each(judge, sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_A_CYCLE])
+        do_each(judge, sorted(lacking, key=lambda each: self._asked.get(each, 0))[:_GROUPS_PER_CYCLE])
 
     def hold(self, group: str) -> HoldReason | None:
         """Return why the group must not grow now, or None."""
@@ -89,7 +89,7 @@ class Breaker:
     def _launches(self, group: str, call: Call) -> list[Raw]:
         """Return the launches that ended since the group last ran all its instances, newest first."""
         now, complete = self._clock.moment(), self._last_complete.get(group)
-        since = now.now - (_LONGEST_MEMORY if complete is None else now.since(complete))
+        since = now.now - (_MAX_MEMORY if complete is None else now.since(complete))
         # One page is enough: it lists up to a hundred activities, newest first.
         answer = self._api.ask(
             "autoscaling", "describe_scaling_activities", call, {"AutoScalingGroupName": group, "MaxRecords": 100}

@@ -22,7 +22,7 @@ from autoscaler.target import (
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
-_NAMES_A_CALL: Final = 100
+_NAMES_PER_CALL: Final = 100
 _PROTECTING: Final = (LifecycleStage.SERVING, LifecycleStage.RENEWING)
 _UNITS: Final = "units"
 
@@ -63,11 +63,11 @@ def described(api: "AwsApi", names: Sequence[str], call: Call) -> tuple[Mapping[
 
     def ask(batch: Sequence[str]) -> Iterator[Raw]:
         # Without MaxRecords AWS accepts fifty names.
-        wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_A_CALL}
+        wanted = {"AutoScalingGroupNames": batch, "MaxRecords": _NAMES_PER_CALL}
         return api.pages("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", call, wanted)
 
     what = "describe_auto_scaling_groups"
-    found, failed = read_in_batches(names, _NAMES_A_CALL, ask, "AutoScalingGroupName", what, _scalable)
+    found, failed = read_in_batches(names, _NAMES_PER_CALL, ask, "AutoScalingGroupName", what, _scalable)
     return found, {name: failed.get(name) or not_found(name, api.region) for name in names if name not in found}
 
 

@@ -29,7 +29,7 @@ _DEFAULT_HEARTBEAT_SECONDS: Final = 3600
 _AGAIN_SECONDS: Final = 300.0
 """How often the hooks of a group are read again."""
 _FAILED_AGAIN_SECONDS: Final = 15.0
-_GROUPS_A_CYCLE: Final = 20
+_GROUPS_PER_CYCLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Hooks:
         now = self._clock.monotonic()
         due = [name for name in self._drains.keys() & groups if self._due.get(name, now) <= now]
         due.sort(key=lambda name: (name not in leaving, self._due.get(name, 0.0)))
-        do_each(lambda name: self._ask(name, call), due[:_GROUPS_A_CYCLE])
+        do_each(lambda name: self._ask(name, call), due[:_GROUPS_PER_CYCLE])
 
     def before_scale_in(self, group: str, call: Call) -> HoldReason | None:
         """Return why a scale-in must wait, or None. Raises TargetError: its instances could end without a drain."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
 _UNDER_WAY: Final = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
-_GROUPS_A_CYCLE: Final = 5
+_GROUPS_PER_CYCLE: Final = 5
 
 
 class Refreshes:
@@ -56,7 +56,7 @@ class Refreshes:
                 self._known[group] = self._known.pop(group)  # in the next cycle the others are asked about first
                 raise
 
-        do_each(ask, list(self._known)[:_GROUPS_A_CYCLE])
+        do_each(ask, list(self._known)[:_GROUPS_PER_CYCLE])
 
     def _ask(self, group: str, call: Call) -> None:
         """Read the group's refreshes. Raises TargetError; what was known then stays known."""

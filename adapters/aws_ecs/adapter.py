@@ -32,7 +32,7 @@ from autoscaler.target import (
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}")
 """Source: ECS API Reference, CreateCluster and CreateService."""
-_SERVICES_A_CALL: Final = 10
+_SERVICES_PER_CALL: Final = 10
 _TRY_AGAIN: Final = (TargetUnavailable, TargetNotWritten)
 
 
@@ -124,7 +124,7 @@ class AwsEcs(Adapter):
         def scalable(one: Raw) -> Raw:
             return services.scalable(f"{cluster}/{one['serviceName']}", one, self._api.region)
 
-        found, failed = read_in_batches(own, _SERVICES_A_CALL, ask, "serviceName", "describe_services", scalable)
+        found, failed = read_in_batches(own, _SERVICES_PER_CALL, ask, "serviceName", "describe_services", scalable)
         for one in own:
             problem = failed.get(one)
             if problem is None or isinstance(problem, TargetNotFound):  # the cluster does not exist

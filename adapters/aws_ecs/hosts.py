@@ -14,7 +14,7 @@ from autoscaler.target import Call, TargetError
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
-_HOSTS_A_CALL: Final = 100
+_HOSTS_PER_CALL: Final = 100
 
 
 class Hosts:
@@ -29,7 +29,7 @@ class Hosts:
         """Ask for unknown ones. Return the error of each that could not be read."""
         ids, failed = read_in_batches(
             sorted(set(arns) - self._addresses.keys()),
-            _HOSTS_A_CALL,
+            _HOSTS_PER_CALL,
             lambda batch: self._api.pages(
                 "ecs",
                 "describe_container_instances",

@@ -17,13 +17,13 @@ from autoscaler.target import Call, Instance, Milli, Phase, TargetError
 if TYPE_CHECKING:
     from adapters.aws.api import AwsApi
 
-_TASKS_A_CALL: Final = 100
+_TASKS_PER_CALL: Final = 100
 _LISTED_BY_SERVICE: Final = 10
 """Of a cluster with more targets all tasks are listed together, also those of other services."""
 _GROUP: Final = "service:"
 _LEAVING: Final = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
 _GONE: Final = frozenset({"STOPPED", "DELETED"})
-_UNITS_A_CORE: Final = 1024
+_UNITS_PER_CORE: Final = 1024
 _MEBIBYTE: Final = 2**20
 
 
@@ -87,8 +87,8 @@ class Tasks:
             for arn in known.keys() - listed - before:
                 del known[arn]
         failed: dict[str, TargetError] = {}
-        for start in range(0, len(asked), _TASKS_A_CALL):
-            self._describe(cluster, services, asked[start : start + _TASKS_A_CALL], failed, call)
+        for start in range(0, len(asked), _TASKS_PER_CALL):
+            self._describe(cluster, services, asked[start : start + _TASKS_PER_CALL], failed, call)
         found: dict[str, list[Instance]] = {name: [] for name in services}
         for task in known.values():
             if task.instance is not None and task.service in services:
@@ -222,5 +222,5 @@ def _identities(one: Raw, host: Collection[str]) -> Iterator[str | None]:
 
 def _reservation(cpu: Any, memory: Any) -> Mapping[str, Milli]:
     """Return thousandths of cores and bytes. AWS writes units of 1/1024 core and MiB, as numbers or texts."""
-    found = {"cpu": int(cpu or 0) * 1000 // _UNITS_A_CORE, "memory": int(memory or 0) * _MEBIBYTE * 1000}
+    found = {"cpu": int(cpu or 0) * 1000 // _UNITS_PER_CORE, "memory": int(memory or 0) * _MEBIBYTE * 1000}
     return {name: milli for name, milli in found.items() if milli > 0}

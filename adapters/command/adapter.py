@@ -26,7 +26,7 @@ from autoscaler.target import (
     programs,
 )
 
-_LARGEST: Final = 16 * 2**20
+_MAX_ANSWER_BYTES: Final = 16 * 2**20
 """Bytes of a program's answer."""
 _SHARE: Final = 1 / 8
 """Part of a call's time from SIGTERM to SIGKILL, and again from there to the deadline."""
@@ -116,6 +116,6 @@ class CommandAdapter(Adapter):
             lambda: not self._closed.is_set() and self._clock.monotonic() < until,
             env=self._settings.env,
             request=msgspec.json.encode(request) + b"\n",
-            largest=_LARGEST,
+            largest=_MAX_ANSWER_BYTES,
             grace_seconds=grace_seconds,
         )

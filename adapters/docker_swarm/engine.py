@@ -28,7 +28,7 @@ from autoscaler.target import (
     TargetUnavailable,
 )
 from autoscaler.target.http import (
-    LARGEST_ANSWER,
+    MAX_ANSWER,
     Addresses,
     HttpError,
     Malformed,
@@ -45,7 +45,7 @@ OLDEST_API: Final = "1.41"
 """Docker Engine 20.10, the first version that counts tasks (`status=true`)."""
 
 
-_MOST_IDS: Final = 100
+_MAX_IDS: Final = 100
 """The engine looks up each service in a task filter; for more services, listing all tasks is cheaper."""
 
 
@@ -133,7 +133,7 @@ class EngineSession:
     def tasks(self, service_ids: Sequence[str], desired: Sequence[str]) -> list[Raw]:
         """Return tasks of these services, and possibly of others, whose desired state is one of `desired`."""
         doing, states = "listing tasks", {"desired-state": list(desired)}
-        if len(service_ids) <= _MOST_IDS:
+        if len(service_ids) <= _MAX_IDS:
             filters = {**states, "service": list(service_ids)}
             with suppress(TargetNotFound):  # the whole list fails when a service was removed meanwhile
                 return self._objects(doing, self._ask(doing, lambda: self._client.tasks(filters)))
@@ -215,7 +215,7 @@ class _Client(BoundedSession, docker.APIClient):
     """The SDK's client, with bounded requests and answers."""
 
     def _result(self, response: requests.Response, json: bool = False, binary: bool = False) -> Any:  # noqa: ARG002 - the SDK's signature; every answer is JSON
-        return decoded(response.content, Any, LARGEST_ANSWER)
+        return decoded(response.content, Any, MAX_ANSWER)
 
 
 def _client(endpoint: Endpoint, dialer: Dialer, version: str, connect_share: Callable[[], float]) -> Any:
@@ -228,7 +228,7 @@ def _client(endpoint: Endpoint, dialer: Dialer, version: str, connect_share: Cal
     url = f"{scheme}://{host}:{endpoint.port}" if endpoint.scheme is Scheme.TCP else "http://docker:2375"
     client = _Client(
         endpoint.tls,
-        largest=LARGEST_ANSWER,
+        largest=MAX_ANSWER,
         dial=dialer.dial,
         connect_share=connect_share,
         base_url=url,

@@ -49,7 +49,7 @@ _NEEDS_PROMOTION: Final = "Deployment is running but requires manual promotion"
 """Nomad's description of such a deployment (structs/deployment.go)."""
 _DEFAULT_REGION: Final = "global"
 """Region of an agent whose configuration names none."""
-_MOST_ANNOUNCED: Final = 10_000
+_MAX_ANNOUNCED: Final = 10_000
 """Targets whose last recorded event is remembered."""
 _MESSAGE_LENGTH: Final = 1000
 """Nomad stores messages unshortened; a decision's reason fits in this length."""
@@ -178,7 +178,7 @@ class Nomad(Adapter):
         failed = isinstance(outcome, TargetError)
         with refusals_as_target_errors():
             self._addresses.run(lambda: self._post(self._place(target), message, {"Error": failed}, call), call)
-        if len(self._announced) >= _MOST_ANNOUNCED:  # most of these targets are not asked for any more
+        if len(self._announced) >= _MAX_ANNOUNCED:  # most of these targets are not asked for any more
             self._announced.clear()
         self._announced[target] = key
 

@@ -21,7 +21,7 @@ from autoscaler.target import (
     plain,
 )
 from autoscaler.target.http import (
-    LARGEST_ANSWER,
+    MAX_ANSWER,
     Addresses,
     HttpError,
     Late,
@@ -47,7 +47,7 @@ _OBJECT: Final = dict[str, Any]
 _INDEX: Final = "X-Nomad-Index"
 PER_PAGE: Final = 5000
 """Entries a page. A page holds a thousand groups with five allocations each."""
-LARGEST_LIST: Final = 2 * LARGEST_ANSWER
+MAX_LIST: Final = 2 * MAX_ANSWER
 """Bytes of all pages of a list; 150,000 allocations fit."""
 _SHOWN: Final = 200
 """Characters of a reply in an error message."""
@@ -143,9 +143,9 @@ class NomadClient:
             page = {"per_page": str(PER_PAGE), **query, "next_token": token}
             reply = self._exchange("GET", path, page, None, call)
             size += len(reply.content)
-            if size > LARGEST_LIST:
+            if size > MAX_LIST:
                 raise TargetUnavailable(
-                    f"GET {path}: the list has more than {in_mib(LARGEST_LIST)}; is this address an agent's?"
+                    f"GET {path}: the list has more than {in_mib(MAX_LIST)}; is this address an agent's?"
                 )
             yield Page(self._decoded(reply, wanted), reply.headers.get(_INDEX))
             token = reply.headers.get("X-Nomad-NextToken")
@@ -210,7 +210,7 @@ class NomadClient:
 
     def _decoded(self, reply: "Response", wanted: type[_T]) -> _T:
         try:
-            return decoded(reply.content, wanted, LARGEST_ANSWER)
+            return decoded(reply.content, wanted, MAX_ANSWER)
         except Malformed as error:
             secrets = Secrets() if self._session is None else self._session.known_secrets
             kind, said = reply.headers.get("Content-Type", "no content type"), secrets.hidden_in(reply.content)
@@ -228,7 +228,7 @@ class NomadClient:
 
         return Session(
             self._access.tls,
-            largest=LARGEST_ANSWER,
+            largest=MAX_ANSWER,
             compressed=not all(map(on_this_machine, self._access.addresses)),
             connect_share=self._addresses.connect_share,
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 60.0
+MAX_PAUSE_SECONDS = 60.0
 STEADY_SECONDS = 10.0
 """A worker that has run this long has started successfully, like Kubernetes' minReadySeconds."""
 
@@ -22,7 +22,7 @@ class Backoff:
         """Double the pause. A failure during a pause belongs to the previous failure."""
         self.cause = cause
         if now >= self.until:
-            pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
+            pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, MAX_PAUSE_SECONDS)
             self._failures = min(self._failures + 1, 16)
             self.until = now + pause
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from autoscaler.target import plain
 
 _END_BYTES = 4096
-_LONGEST_LINE = 300
+_MAX_LINE = 300
 """Bytes shown of a log's last line."""
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -34,4 +34,4 @@ def last_line(log: Path) -> str:
         return ""
     finally:
         os.close(number)
-    return plain(next((line.strip() for line in reversed(end.splitlines()) if line.strip()), ""), _LONGEST_LINE)
+    return plain(next((line.strip() for line in reversed(end.splitlines()) if line.strip()), ""), _MAX_LINE)

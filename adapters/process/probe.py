@@ -8,7 +8,7 @@ from typing import Final
 TIMEOUT_SECONDS = 1.0
 """As Kubernetes' probes: timeoutSeconds 1."""
 _AT_ONCE = 64
-_LONGEST_QUOTE: Final = 40
+_MAX_QUOTE: Final = 40
 """Bytes of a first line that is not HTTP."""
 
 
@@ -52,7 +52,7 @@ def _judged(line: bytes) -> str:
         return "a closed connection without an answer"
     words = line.split()
     if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        text = line[:_LONGEST_QUOTE].decode("latin-1").strip()
+        text = line[:_MAX_QUOTE].decode("latin-1").strip()
         return f"an answer that is not HTTP: {text!r}"
     status = int(words[1])
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:

@@ -11,7 +11,7 @@ from adapters.process.file_lock import FileLock, HeldError
 from adapters.process.procfs import Identity
 from autoscaler.target import files
 
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 """Bytes of the records. A thousand workers take 400 KB."""
 
 
@@ -113,7 +113,7 @@ class StateFile:
         """
         file = self.folder / "workers.json"
         try:
-            content = json.loads(files.read_bounded(file, _MOST_BYTES))
+            content = json.loads(files.read_bounded(file, _MAX_BYTES))
             return {name: _pool(pool) for name, pool in content["pools"].items()}
         except FileNotFoundError:
             return {}

@@ -20,9 +20,9 @@ from pydantic import (
 from autoscaler.target import AdapterSettings, ConfigPath, Duration, SharedPath
 
 PORT_MARK = "{port}"
-_LONGEST_NAME: Final = 63
-_MOST_COMPARED: Final = 200
-_MOST_LISTED: Final = 30
+_MAX_NAME: Final = 63
+_MAX_COMPARED: Final = 200
+_MAX_LISTED: Final = 30
 
 
 def _words(value: Any) -> Any:
@@ -142,8 +142,8 @@ def unknown_pool(name: str, settings: ProcessSettings) -> str | None:
     pools = settings.pools
     if name in pools:
         return None
-    few = len(pools) <= _MOST_COMPARED and len(name) <= _LONGEST_NAME  # more comparisons take too long
+    few = len(pools) <= _MAX_COMPARED and len(name) <= _MAX_NAME  # more comparisons take too long
     near = difflib.get_close_matches(name, pools, n=1) if few else ()
-    more = f" and {len(pools) - _MOST_LISTED} more" if len(pools) > _MOST_LISTED else ""
-    remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(pools)[:_MOST_LISTED])}{more}"
-    return f"no pool {name[:_LONGEST_NAME]!r} is configured; {remedy}"
+    more = f" and {len(pools) - _MAX_LISTED} more" if len(pools) > _MAX_LISTED else ""
+    remedy = f"did you mean {near[0]!r}?" if near else f"known pools: {', '.join(sorted(pools)[:_MAX_LISTED])}{more}"
+    return f"no pool {name[:_MAX_NAME]!r} is configured; {remedy}"

@@ -16,11 +16,11 @@ from autoscaler.target import Adapter
 from autoscaler.target.answers import WrongAnswer, checked_error, checked_outcome
 from autoscaler.threads import NoThread, spawn
 
-MOST_CONCURRENT_WRITES: Final = 64
+MAX_CONCURRENT_WRITES: Final = 64
 """Writes of one connection, each on its own thread."""
 _PATIENT_CYCLES: Final = 4
 """After this many cycles without time, a scale-in has a scale-out's priority, so that it is not delayed forever."""
-_MOST_WAITING: Final = 10_000
+_MAX_WAITING: Final = 10_000
 """Writes whose waiting is remembered."""
 
 
@@ -38,7 +38,7 @@ class Turns:
     def note(self, decision: Decision, outcome: Outcome | None) -> None:
         """Record a decision's outcome in this cycle; None if there was nothing to write."""
         if isinstance(outcome, TargetDeferred):
-            if len(self._waited) >= _MOST_WAITING:  # most of these have left the configuration meanwhile
+            if len(self._waited) >= _MAX_WAITING:  # most of these have left the configuration meanwhile
                 self._waited.clear()
             self._waited[decision.name] = self._waited.get(decision.name, 0) + 1
         else:
@@ -175,4 +175,4 @@ class Actuator:
 def _concurrent_writes(adapter: Adapter) -> int:
     """Return how many `scale` calls an adapter accepts at a time; 1 if its attribute is not valid."""
     found: object = adapter.concurrent_writes
-    return min(found, MOST_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1
+    return min(found, MAX_CONCURRENT_WRITES) if type(found) is int and found > 1 else 1

@@ -22,12 +22,12 @@ from autoscaler.observe.selectors import NAME, Matcher, Selector, selectors, wri
 from autoscaler.quantity import format_duration, parse_duration
 from autoscaler.text import listed, plain
 
-_MOST_REQUESTS: Final = 200
-_MOST_SELECTORS: Final = 4
-_MOST_NAMED: Final = 5
-_LONGEST_SHOWN: Final = 100
+_MAX_REQUESTS: Final = 200
+_MAX_SELECTORS: Final = 4
+_MAX_NAMED: Final = 5
+_MAX_SHOWN: Final = 100
 """Longest name or label value shown, in bytes."""
-_MOST_COMPARED: Final = 2000
+_MAX_COMPARED: Final = 2000
 _SIMILAR: Final = 0.8
 _NEEDS_TWO: Final = frozenset(
     ("rate", "irate", "increase", "delta", "idelta", "deriv", "predict_linear", "double_exponential_smoothing")
@@ -60,7 +60,7 @@ class Causes:
     """Finds causes for queries of one Prometheus without samples. Used by one thread; a request is sent once."""
 
     def __init__(
-        self, source: Prometheus, now: datetime, deadline: float, clock: Clock, most_requests: int = _MOST_REQUESTS
+        self, source: Prometheus, now: datetime, deadline: float, clock: Clock, most_requests: int = _MAX_REQUESTS
     ) -> None:
         """`deadline` is in seconds on the monotonic clock. No work starts after it.
 
@@ -73,7 +73,7 @@ class Causes:
 
     def of(self, query: Query) -> Cause | None:
         """Return the first cause found for `query` having no sample, or None if no cause is known."""
-        found = selectors(query.expr)[:_MOST_SELECTORS]
+        found = selectors(query.expr)[:_MAX_SELECTORS]
         if not found or self._clock.monotonic() > self._deadline:
             return None
         try:
@@ -131,13 +131,13 @@ class Causes:
             return self._short(selector)
         name = selector.name
         if name is None:
-            return Cause(f"no series {plain(str(selector), _LONGEST_SHOWN)}{self._scraped(selector)}", may_be_zero=True)
+            return Cause(f"no series {plain(str(selector), _MAX_SHOWN)}{self._scraped(selector)}", may_be_zero=True)
         if not self._count([Matcher(NAME, "=", name)]):
             return self._absent(name, selector)
         for matcher in selector.labels:
             if not self._count([Matcher(NAME, "=", name), matcher]):
                 return self._without(name, matcher)
-        shown = plain(written(selector.labels), _LONGEST_SHOWN)
+        shown = plain(written(selector.labels), _MAX_SHOWN)
         return Cause(f"series {_shortened(name)} have each of {shown}, but none has all of them", may_be_zero=True)
 
     def _unmatched(self, query: Query) -> Cause | None:
@@ -171,11 +171,11 @@ class Causes:
         """Explain that no series of this name matches a condition."""
         series = f"no series {_shortened(name)}"
         if matcher.operator != "=":
-            return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
+            return Cause(f"{series} has {plain(str(matcher), _MAX_SHOWN)}", may_be_zero=True)
         try:
             values = self._values(matcher.label, written([Matcher(NAME, "=", name)]))
         except MetricError:  # the server does not list values
-            return Cause(f"{series} has {plain(str(matcher), _LONGEST_SHOWN)}", may_be_zero=True)
+            return Cause(f"{series} has {plain(str(matcher), _MAX_SHOWN)}", may_be_zero=True)
         return _other_values(series, matcher.label, matcher.value, values)
 
     def _short(self, selector: Selector) -> Cause | None:
@@ -218,7 +218,7 @@ class Causes:
         down = next((each for each in targets if each.health != "up" and each.last_error), None)
         if up or down is None:
             return text
-        url, why = plain(down.scrape_url, _LONGEST_SHOWN), plain(down.last_error, _LONGEST_SHOWN)
+        url, why = plain(down.scrape_url, _MAX_SHOWN), plain(down.last_error, _MAX_SHOWN)
         return f"{text}: {url}: {why}"
 
 
@@ -241,7 +241,7 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
     said = f'{what} has {label}="{_shortened(wanted)}"'
     if not values:
         return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
-    near = difflib.get_close_matches(wanted[:200], values[:_MOST_COMPARED])
+    near = difflib.get_close_matches(wanted[:200], values[:_MAX_COMPARED])
     if near:
         return Cause(f'{said}; did you mean "{_shortened(near[0])}"?')
     return Cause(f"{said}; its values: {_listed(values)}", may_be_zero=True)
@@ -249,14 +249,14 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
     """Return the most similar name. Of many names, only those with the longest common beginning are compared."""
-    compared = nlargest(_MOST_COMPARED, names, key=lambda each: len(commonprefix((name, each))))  # noqa: RUF071 - no paths
+    compared = nlargest(_MAX_COMPARED, names, key=lambda each: len(commonprefix((name, each))))  # noqa: RUF071 - no paths
     found = difflib.get_close_matches(name[:200], compared, cutoff=_SIMILAR)
     return found[0] if found else None
 
 
 def _shortened(text: str) -> str:
-    return plain(text, _LONGEST_SHOWN)
+    return plain(text, _MAX_SHOWN)
 
 
 def _listed(values: Sequence[str]) -> str:
-    return listed([*map(_shortened, values[:_MOST_NAMED])], _MOST_NAMED, len(values[_MOST_NAMED:]))
+    return listed([*map(_shortened, values[:_MAX_NAMED])], _MAX_NAMED, len(values[_MAX_NAMED:]))

@@ -11,7 +11,7 @@ from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.documents.events import EventList
 
-_MOST: Final = 10_000
+_MAX_EVENTS: Final = 10_000
 _OVERLAP: Final = timedelta(minutes=2)
 """The overlap of two requests with --follow: an event may be recorded after a younger one."""
 
@@ -35,7 +35,7 @@ def events(
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         merged = "false" if follow else None
-        found = source.read(EventList, "/events", name, name=name, since=begin, limit=_MOST, merged=merged)
+        found = source.read(EventList, "/events", name, name=name, since=begin, limit=_MAX_EVENTS, merged=merged)
         if output is not Form.TEXT:
             show_document(found, output)
             return
@@ -52,7 +52,7 @@ def events(
         def go_on() -> None:
             nonlocal shown
             since = max([begin, *(each.last - _OVERLAP for each in shown)])
-            found = source.read(EventList, "/events", name, name=name, since=since, limit=_MOST, merged=merged)
+            found = source.read(EventList, "/events", name, name=name, since=since, limit=_MAX_EVENTS, merged=merged)
             show(table.rows([each for each in found.events if each not in shown], datetime.now(UTC)))
             shown = found.events or shown
 

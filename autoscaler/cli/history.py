@@ -8,7 +8,7 @@ from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.history import rows
 from autoscaler.documents.history import HistoryDocument
 
-_MOST_POINTS = 10_000
+_MAX_POINTS = 10_000
 
 
 def history(
@@ -25,7 +25,7 @@ def history(
     begin, end = span(since, until)
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         path = "/autoscalers/{name}/history"
-        found = source.read(HistoryDocument, path, name, since=begin, until=end, points=_MOST_POINTS)
+        found = source.read(HistoryDocument, path, name, since=begin, until=end, points=_MAX_POINTS)
         if output is not Form.TEXT:
             show_document(found, output)
             return

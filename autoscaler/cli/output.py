@@ -20,9 +20,9 @@ if TYPE_CHECKING:  # slow, and most commands show none
     from autoscaler.documents.base import Document
 
 _POLL_SECONDS: Final = 1.0
-MOST_PROBLEMS: Final = 1000
+MAX_PROBLEMS: Final = 1000
 """Problems of a file that are printed."""
-_MOST_LINE_BYTES: Final = 2048
+_MAX_LINE_BYTES: Final = 2048
 _INTERRUPTED: Final = 130
 """The exit code that shells report for SIGINT."""
 
@@ -95,10 +95,10 @@ def show_error(error: AutoscalerError) -> None:
 
 def error_lines(problems: Sequence[object]) -> Iterator[str]:
     """Yield a printable line for each, up to a limit."""
-    for each in problems[:MOST_PROBLEMS]:
-        yield plain(str(each), _MOST_LINE_BYTES)
-    if len(problems) > MOST_PROBLEMS:
-        yield f"and {len(problems) - MOST_PROBLEMS:,} more; correct these first"
+    for each in problems[:MAX_PROBLEMS]:
+        yield plain(str(each), _MAX_LINE_BYTES)
+    if len(problems) > MAX_PROBLEMS:
+        yield f"and {len(problems) - MAX_PROBLEMS:,} more; correct these first"
 
 
 def repeat(step: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from autoscaler.model import Autoscaler
 from autoscaler.quantity import parse_duration
 from autoscaler.times import parse_instant
 
-_LONGEST: Final = timedelta(days=366)
+_MAX_SPAN: Final = timedelta(days=366)
 _HEADER: Final = ("UTC", "LOCAL", "NAME", "MIN", "MAX", "SCHEDULE")
 
 
@@ -60,10 +60,10 @@ def _span(begin: str, until: str) -> tuple[datetime, datetime]:
     """Return the times of `--from` and `--until`. Raises typer.BadParameter."""
     start = _time(begin, "--from") if begin else datetime.now(UTC).replace(microsecond=0)
     try:
-        end = start + min(parse_duration(until), _LONGEST * 2)
+        end = start + min(parse_duration(until), _MAX_SPAN * 2)
     except QuantityError:
         end = _time(until, "--until")
-    if not start < end <= start + _LONGEST:
+    if not start < end <= start + _MAX_SPAN:
         raise typer.BadParameter("must be after --from, by at most 366d", param_hint="--until")
     return start, end
 

@@ -35,7 +35,7 @@ _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
 _RELOAD_SECONDS: Final = 75.0
 """The daemon answers within 60 s."""
-_LARGEST_ANSWER: Final = 256 * 2**20
+_MAX_ANSWER: Final = 256 * 2**20
 """Bytes, enough for 100,000 autoscalers."""
 _API: Final = "/api/v1"
 _URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797" or "unix:///run/autoscaler/control/control.sock"'
@@ -161,12 +161,12 @@ class Server:
         """Return status, content type and content of the answer. Its size is limited: it may not be a daemon's."""
         try:
             response = self._pool.request(method, path, redirect=False, preload_content=False, **options)
-            content = response.read(_LARGEST_ANSWER + 1)
+            content = response.read(_MAX_ANSWER + 1)
             response.release_conn()
         except (HTTPError, OSError) as error:
             raise self._failed(error) from None
-        if len(content) > _LARGEST_ANSWER:
-            raise ServerError(f"{self.url} answered with more than {_LARGEST_ANSWER >> 20} MiB; check --server")
+        if len(content) > _MAX_ANSWER:
+            raise ServerError(f"{self.url} answered with more than {_MAX_ANSWER >> 20} MiB; check --server")
         return response.status, response.headers.get("Content-Type", "no content type"), content
 
     def _failed(self, error: Exception) -> ServerError:

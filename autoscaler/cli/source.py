@@ -33,7 +33,7 @@ _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
 """The service's state folder. A shell does not have the service's $STATE_DIRECTORY."""
 _PAGE: Final = 2_500
 """Autoscalers in one answer. The daemon would need a hundred MiB for ten thousand."""
-_LONGEST_NAME: Final = 253
+_MAX_NAME: Final = 253
 """The API's limit."""
 
 
@@ -140,7 +140,7 @@ class DocumentSource:
     def autoscalers(self, selector: Selector | None = None, containing: str = "") -> Sequence[Summary]:
         """Return all autoscalers, or those whose labels match and whose names contain a text, by name."""
         found: list[Summary] = []
-        fits, name = None if selector is None else selector.text, containing[:_LONGEST_NAME]
+        fits, name = None if selector is None else selector.text, containing[:_MAX_NAME]
         while True:
             page = self.read(
                 AutoscalerList, "/autoscalers", offset=len(found), limit=_PAGE, name=name, labelSelector=fits

@@ -19,7 +19,7 @@ from autoscaler.errors import AdapterError, named
 from autoscaler.model import ConnectionLimits
 from autoscaler.target import Adapter, installed, load
 
-MOST_SHARDS: Final = 256
+MAX_SHARDS: Final = 256
 """The most shards of a connection. Each has its own thread and adapter."""
 
 
@@ -39,7 +39,7 @@ class RemovalBudget(Section):
 class Common(Section):
     """The keys of a connection's section that every adapter type has."""
 
-    shards: Annotated[int, Strict(), Field(ge=1, le=MOST_SHARDS)] = 1
+    shards: Annotated[int, Strict(), Field(ge=1, le=MAX_SHARDS)] = 1
     """How many groups its targets are divided into. A call that hangs delays only the targets of its own group."""
     removal_budget: RemovalBudget | None = None
     """How many instances may be removed in a period. Default: no limit."""

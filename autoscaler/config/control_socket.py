@@ -8,7 +8,7 @@ from typing import Final
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.source import read
 
-_LONGEST_PATH: Final = 107
+_MAX_PATH: Final = 107
 """Bytes of a Unix socket's path on Linux. Source: unix(7), sun_path."""
 
 
@@ -26,8 +26,8 @@ def normal_path(path: Path) -> Path:
 
 def check_length(path: Path) -> None:
     """Raise ValueError for a path that is too long for a Unix socket."""
-    if (length := len(os.fsencode(path))) > _LONGEST_PATH:
-        raise ValueError(f"the path has {length} bytes, and a Unix socket's at most {_LONGEST_PATH}; shorten it")
+    if (length := len(os.fsencode(path))) > _MAX_PATH:
+        raise ValueError(f"the path has {length} bytes, and a Unix socket's at most {_MAX_PATH}; shorten it")
 
 
 def configured_places(file: Path) -> tuple[Path | None, str | None]:

@@ -12,7 +12,7 @@ from autoscaler.quantity import format_duration
 from autoscaler.target import Adapter, Command
 
 ACTIONS: Final = tuple(model.DrainAction)
-LONGEST: Final = timedelta(hours=48)
+MAX_TIMEOUT: Final = timedelta(hours=48)
 """No Auto Scaling group waits longer. Source: User Guide, "Amazon EC2 Auto Scaling lifecycle hooks"."""
 _SHARE: Final = 4 / 5
 """Of the timeout: a node's deadline. What Nomad stops at it still has its `kill_timeout`."""
@@ -62,7 +62,7 @@ class Drain(Section):
 
     hook: Text | None = None
     """The lifecycle hook on which instances wait (aws-asg). Default: the group's only terminating hook."""
-    timeout: Annotated[PositiveDuration, at_most(LONGEST)] = model.DrainRule().timeout
+    timeout: Annotated[PositiveDuration, at_most(MAX_TIMEOUT)] = model.DrainRule().timeout
     """After which an instance is let go, drained or not; at most 48h."""
     nomad: NomadDrain | None = None
     """Drains the Nomad node that is the instance."""

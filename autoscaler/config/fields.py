@@ -35,10 +35,10 @@ from autoscaler.quantity import (
 from autoscaler.target import Adapter, AdapterSettings, Duration
 from autoscaler.text import listed
 
-_LONGEST_COMPARED: Final = 100
-_MOST_COMPARED: Final = 200
+_MAX_COMPARED_CHARACTERS: Final = 100
+_MAX_COMPARED: Final = 200
 """Among more names, the search for the nearest takes too long."""
-_MOST_LISTED: Final = 30
+_MAX_LISTED: Final = 30
 INT32: Final = 2**31 - 1
 """The largest count of autoscaling/v2."""
 
@@ -81,13 +81,13 @@ def _plain_key(text: str) -> str:
 
 def suggest(name: str, known: Collection[str]) -> str:
     """What to do about an unknown name: use the nearest known name, or one of those that are listed."""
-    if len(known) <= _MOST_COMPARED and len(name) <= _LONGEST_COMPARED:
-        names = {_plain_key(each): each for each in sorted(known) if len(each) <= _LONGEST_COMPARED}
+    if len(known) <= _MAX_COMPARED and len(name) <= _MAX_COMPARED_CHARACTERS:
+        names = {_plain_key(each): each for each in sorted(known) if len(each) <= _MAX_COMPARED_CHARACTERS}
         near = difflib.get_close_matches(_plain_key(name), names, n=1)
         if near:
             return f"did you mean `{names[near[0]]}`?"
-    shown = [each[:_LONGEST_COMPARED] for each in nsmallest(_MOST_LISTED, known)]
-    return f"known: {listed(shown, _MOST_LISTED, len(known) - len(shown))}" if shown else "none is defined"
+    shown = [each[:_MAX_COMPARED_CHARACTERS] for each in nsmallest(_MAX_LISTED, known)]
+    return f"known: {listed(shown, _MAX_LISTED, len(known) - len(shown))}" if shown else "none is defined"
 
 
 def matching(pattern: str, message: str) -> AfterValidator:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from autoscaler.config.grants import queries_of
 from autoscaler.config.new_names import Admit, admit_all
-from autoscaler.config.outside import MOST_VALUES, TOO_MANY, Granted
+from autoscaler.config.outside import MAX_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
 from autoscaler.model import Autoscaler, TargetRef
@@ -53,7 +53,7 @@ def join(settings: Settings, sets: Sequence[OutsideSet], admit: Admit = admit_al
                 message = f"{one.target} is already scaled by {targets[one.target]}; remove one of the two"
             elif not one.queries <= used and len(used | one.queries) > grant.max_queries:
                 message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
-            elif values[name] + one.values > MOST_VALUES:
+            elif values[name] + one.values > MAX_VALUES:
                 message = TOO_MANY
             elif not admit(name, grant.new_names, scaler.name):
                 message = (

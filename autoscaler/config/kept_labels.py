@@ -11,7 +11,7 @@ import promql_parser as ast
 
 INSTANCE_LABELS: Final = ("alloc_id", "task_id", "container_id", "instance_id", "instance")
 """Labels that name an instance if the query has no instanceLabel. The first that a sample has is used."""
-_DEEPEST: Final = 300
+_MAX_DEPTH: Final = 300
 _KEEPS_SAMPLES: Final = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
 OF_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
 """Functions with one sample for all samples whose labels are equal except for `le`."""
@@ -34,7 +34,7 @@ _SCALAR: Final = Samples(scalar=True)
 
 def samples_of(node: Any, depth: int = 0) -> Samples:
     """Return what is known of the samples of `node`, which promql-parser made."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return _ANY
     match node:
         case ast.NumberLiteral() | ast.StringLiteral():

@@ -22,7 +22,7 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem, bug
 from autoscaler.model import TargetRef
 
-_MOST_PROBLEMS: Final = 100
+_MAX_PROBLEMS: Final = 100
 """Of one document."""
 Key: TypeAlias = Path | TargetRef
 """Of an origin: a team's file, or the target of a policy."""
@@ -194,7 +194,7 @@ def _tried(version: Version, main: Settings, effort: Effort) -> Reading | tuple[
     try:
         return read_version(version, main, effort)
     except ConfigError as error:
-        return tuple(error.problems[:_MOST_PROBLEMS])
+        return tuple(error.problems[:_MAX_PROBLEMS])
     except Exception as error:  # noqa: BLE001 - a document is foreign, and costs no other one
         return (Problem(version.place, 1, 1, "", bug(error)),)
 

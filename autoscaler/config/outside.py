@@ -26,9 +26,9 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.target import load
 
-MOST_VALUES: Final = 50_000
+MAX_VALUES: Final = 50_000
 """Keys and values of one grant's autoscalers: a thousand or two. They bound what these cost in a cycle."""
-TOO_MANY: Final = f"a grant's autoscalers have at most {MOST_VALUES:,} keys and values, with aliases; shorten them"
+TOO_MANY: Final = f"a grant's autoscalers have at most {MAX_VALUES:,} keys and values, with aliases; shorten them"
 _KEY: Final = "autoscalers"
 
 
@@ -79,7 +79,7 @@ class Effort:
     """Limits what reading the texts of one grant takes, before anything in them is checked."""
 
     expressions: Parser = field(default_factory=Parser)
-    values: int = MOST_VALUES
+    values: int = MAX_VALUES
 
 
 def read_outside(

@@ -38,7 +38,7 @@ _REMOVED: Final[Mapping[str, str]] = {
     "serviceRate": "remove it; no rate of a queue is assumed",
 }
 """Keys that no longer exist -> what to do instead."""
-_LONGEST_STEP: Final = 64
+_MAX_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """The errors that show the text that was found. In other errors it may be a secret."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
@@ -100,7 +100,7 @@ def path_text(loc: Loc) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            shown = step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…"
+            shown = step if len(step) <= _MAX_STEP else f"{step[:_MAX_STEP]}…"
             word = shown if step.replace("-", "").replace("_", "").isalnum() else repr(shown)
             text += f".{word}" if text else word
     return text

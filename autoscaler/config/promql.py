@@ -20,7 +20,7 @@ from autoscaler.config.go_regexes import matches_empty
 from autoscaler.config.kept_labels import samples_of
 from autoscaler.config.promql_functions import near_function
 from autoscaler.quantity import parse_duration
-from autoscaler.target import LONGEST
+from autoscaler.target import MAX_DURATION
 
 DEFAULT_WINDOW: Final = timedelta(seconds=60)
 MAX_LENGTH: Final = 65_536
@@ -152,7 +152,7 @@ class Parser:
                 "split the file"
             )
         numbers = [found["number"] for found in _UNITLESS.finditer(bare)]
-        if not all(_seconds(number) < LONGEST.total_seconds() for number in numbers):
+        if not all(_seconds(number) < MAX_DURATION.total_seconds() for number in numbers):
             raise ValueError(_TOO_LONG)
         if _OR_MATCHERS.search(bare):
             remedy = "only VictoriaMetrics has it; combine two selectors with or"
@@ -255,7 +255,7 @@ def _expression(text: str, masked: str, root: Any, numbers: list[str]) -> Expres
         raise ValueError("the expression is a string, not a number; write a selector or a function of one")
     ranges = [each if each[-1].isalpha() else f"{each}s" for each in _RANGE.findall(masked)]
     window = max(map(parse_duration, ranges), default=DEFAULT_WINDOW)
-    if window > LONGEST:
+    if window > MAX_DURATION:
         raise ValueError(_TOO_LONG)
     plain = isinstance(root, ast.VectorSelector) and root.offset is None and root.at is None
     samples = samples_of(root)

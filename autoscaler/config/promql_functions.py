@@ -36,14 +36,14 @@ OTHERS: Final = frozenset(
 )
 """Functions of newer servers and of VictoriaMetrics that differ from one of these by one letter."""
 _PLAIN: Final = {name.replace("_", ""): name for name in sorted(FUNCTIONS)}
-_LONGEST: Final = max(map(len, _PLAIN)) + 1
+_MAX_LENGTH: Final = max(map(len, _PLAIN)) + 1
 
 
 @lru_cache
 def near_function(word: str) -> str | None:
     """Return the function that differs from a word by one letter, case or underscores; None: there is none."""
     plain = word.lower().replace("_", "")
-    if word in FUNCTIONS | OTHERS or len(plain) > _LONGEST:
+    if word in FUNCTIONS | OTHERS or len(plain) > _MAX_LENGTH:
         return None
     near = [name for name in _PLAIN if abs(len(name) - len(plain)) <= 1 and _is_one_away(plain, name)]
     return next((_PLAIN[name] for name in get_close_matches(plain, near, n=1, cutoff=0)), None)

@@ -26,10 +26,10 @@ from autoscaler.config.fields import (
     two_forms,
 )
 from autoscaler.cron import check_cron, zone_of
-from autoscaler.model.schedule import LONGEST_OPEN
+from autoscaler.model.schedule import MAX_OPEN
 from autoscaler.target import Duration
 
-_LONGEST_LEAD: Final = timedelta(days=1)
+_MAX_LEAD: Final = timedelta(days=1)
 _YEARS: Final = range(1971, 9000)
 
 
@@ -68,8 +68,8 @@ Zone: TypeAlias = Annotated[Text, AfterValidator(_check_zone), _ZONE_SCHEMA]
 _AS_ISO: Final = PlainSerializer(lambda value: value.isoformat(), return_type=str)
 LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _AS_ISO, _TIME_SCHEMA]
 LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _AS_ISO, _DATE_SCHEMA]
-OpenTime: TypeAlias = Annotated[PositiveDuration, at_most(LONGEST_OPEN)]
-LeadTime: TypeAlias = Annotated[Duration, at_most(_LONGEST_LEAD)]
+OpenTime: TypeAlias = Annotated[PositiveDuration, at_most(MAX_OPEN)]
+LeadTime: TypeAlias = Annotated[Duration, at_most(_MAX_LEAD)]
 
 
 class ScheduleEntry(Section):

@@ -43,7 +43,7 @@ from autoscaler.config.settings import (
 from autoscaler.target import Duration
 
 _COOLDOWN: Final = timedelta(minutes=5)
-_MOST_ENTRIES: Final = 100
+_MAX_ENTRIES: Final = 100
 """Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
 
 
@@ -169,8 +169,8 @@ class Autoscaler(Section):
         shared = scope_of(info)["schedules"]
         named = [shared[each] for each in schedules if isinstance(each, str)]
         entries = len(schedules) - len(named) + sum(len(each) for each in named if isinstance(each, Sequence))
-        if entries > _MOST_ENTRIES:
-            raise ValueError(f"they have {entries:,} entries; write at most {_MOST_ENTRIES}")
+        if entries > _MAX_ENTRIES:
+            raise ValueError(f"they have {entries:,} entries; write at most {_MAX_ENTRIES}")
         return schedules
 
     @field_validator("drain")

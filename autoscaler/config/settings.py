@@ -37,16 +37,16 @@ from autoscaler.target import ExistingPath
 if TYPE_CHECKING:
     from autoscaler.config.origins import Origins
 
-_SMALLEST_STATE: Final = 16 * 2**20
+_MIN_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
 
 _JITTER: Final = 1.2
 """How much later than its period a renewal may be (client-go, tools/leaderelection: JitterFactor)."""
 
-_SMALLEST_ANSWER: Final = 2**16
+_MIN_ANSWER: Final = 2**16
 """Bytes. An error with its explanation fits."""
 
-_MOST_AT_A_TIME: Final = 100
+_MAX_CONCURRENT: Final = 100
 """Queries. Each has a thread and a connection."""
 
 _WAYS_IN: Final = ("basic_auth", "bearer_token_file", "sigv4", "oauth2")
@@ -97,10 +97,10 @@ class PrometheusSource(Part):
     params: Mapping[ParameterName, str] = field(default_factory=dict)
     """Added to each request's URL; not query, time or timeout."""
     max_answer: Annotated[
-        Size, AfterValidator(_at_least(_SMALLEST_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
+        Size, AfterValidator(_at_least(_MIN_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
     ] = 64 * 2**20
     """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
-    concurrency: Annotated[Count, Field(le=_MOST_AT_A_TIME)] = 2
+    concurrency: Annotated[Count, Field(le=_MAX_CONCURRENT)] = 2
     """Queries at a time, of all connections together; at most 100."""
     compression: Compression = Compression.AUTO
     """Whether Prometheus compresses answers with gzip. auto: yes, but not a server on this machine."""
@@ -155,9 +155,9 @@ class StateSettings(Part):
     """How long events and decisions in which something changed are kept, for lists and charts."""
     detail: PositiveDuration = timedelta(days=2)
     """How long the inputs of all decisions are kept, for `explain --at` and metrics in charts; at most `retention`."""
-    max_size: Annotated[
-        Size, AfterValidator(_at_least(_SMALLEST_STATE)), Field(json_schema_extra={"default": "5GB"})
-    ] = 5 * 2**30
+    max_size: Annotated[Size, AfterValidator(_at_least(_MIN_STATE)), Field(json_schema_extra={"default": "5GB"})] = (
+        5 * 2**30
+    )
     """The limit on live data, at least 16MB. Above it the oldest detail is deleted first, but never the last hour."""
 
     @property

@@ -18,11 +18,11 @@ from typing import Final, NamedTuple, TypeAlias
 from autoscaler.config.source import decoded
 from autoscaler.errors import ConfigError, Problem
 
-MOST_FILES: Final = 100
+MAX_FILES: Final = 100
 """Files of one team."""
-MOST_BYTES: Final = 512 * 2**10
+MAX_BYTES: Final = 512 * 2**10
 """Of all files of one team together: some thousand autoscalers."""
-_MOST_ENTRIES: Final = 1_000
+_MAX_ENTRIES: Final = 1_000
 """Names in one folder."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][-_.A-Za-z0-9]{0,99}\.ya?ml")
 """Of the files that are read. Other names, such as README.md and an editor's drafts, are left alone."""
@@ -85,7 +85,7 @@ def read_team_file(path: Path, mark: Mark) -> str:
     try:
         with _opened(path.parent, None, _FOLDER) as folder, _opened(path.name, folder, _FILE) as handle:
             before = os.fstat(handle)
-            raw = os.read(handle, MOST_BYTES + 1) if stat.S_ISREG(before.st_mode) else b""
+            raw = os.read(handle, MAX_BYTES + 1) if stat.S_ISREG(before.st_mode) else b""
             if not mark == _mark(folder, before) == _mark(folder, os.fstat(handle)) or len(raw) != before.st_size:
                 raise _refusal(path, "the file changes while it is read; write another file and rename it to this one")
     except OSError as error:
@@ -104,10 +104,10 @@ def _look_at(folder: int, team: str) -> Iterator[tuple[str, Seen]]:
         problem = _problem(status)
         if not problem:
             total += status.st_size
-            if number > MOST_FILES:
-                problem = f"the folder has more than {MOST_FILES} files; join some of them"
-            elif total > MOST_BYTES:
-                problem = f"the folder's files have more than {MOST_BYTES // 2**10} KiB in total; shorten them"
+            if number > MAX_FILES:
+                problem = f"the folder has more than {MAX_FILES} files; join some of them"
+            elif total > MAX_BYTES:
+                problem = f"the folder's files have more than {MAX_BYTES // 2**10} KiB in total; shorten them"
         yield name, Seen(team, _mark(folder, status), problem)
 
 
@@ -139,8 +139,8 @@ def _entries(handle: int) -> Mapping[str, bool]:
     with os.scandir(handle) as entries:
         for entry in entries:
             found[entry.name] = entry.is_dir(follow_symlinks=False)
-            if len(found) > _MOST_ENTRIES:
-                raise OSError(errno.EFBIG, f"the folder has more than {_MOST_ENTRIES:,} names; remove some")
+            if len(found) > _MAX_ENTRIES:
+                raise OSError(errno.EFBIG, f"the folder has more than {_MAX_ENTRIES:,} names; remove some")
     return found
 
 

@@ -13,7 +13,7 @@ from autoscaler.convert.series import series
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """Kubernetes' default."""
-_LONGEST_NAME: Final = 64
+_MAX_NAME: Final = 64
 _ANNOTATIONS: Final = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
 """What autoscaling/v1 has no field for. Source: pkg/apis/autoscaling/v1/conversion.go."""
 
@@ -69,7 +69,7 @@ def _scaled_object(metadata: Metadata) -> str | None:
     """Return the name of the ScaledObject that owns the HPA; None: there is none."""
     owners = metadata.owner_references if isinstance(metadata.owner_references, list) else []
     names = [each.get("name") for each in owners if isinstance(each, dict) and each.get("kind") == "ScaledObject"]
-    return str(names[0])[:_LONGEST_NAME] if names else None
+    return str(names[0])[:_MAX_NAME] if names else None
 
 
 def _ignored(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _ignored(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         read = read_target(metric.type, target)
         for key in target:
             if target[key] != read.get(key):
-                what = f"metrics[{index}], {metric.type}: target.{key} {str(target[key])[:_LONGEST_NAME]}"
+                what = f"metrics[{index}], {metric.type}: target.{key} {str(target[key])[:_MAX_NAME]}"
                 yield f"{what} is left out, because the HPA does not read it"
 
 

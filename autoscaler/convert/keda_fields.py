@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
 
-LONGEST_NAME: Final = 64
+MAX_NAME: Final = 64
 
 
 def _as_text(value: Any) -> Any:
@@ -102,7 +102,7 @@ class Spec(_KedaModel):
 def unknown_fields(model: BaseModel, path: str) -> Iterator[str]:
     """Yield the paths of the fields, in a model and those in it, that are not imported."""
     for key in sorted(model.model_extra or ()):
-        yield f"{path}.{key[:LONGEST_NAME]}"
+        yield f"{path}.{key[:MAX_NAME]}"
     for name in type(model).model_fields:
         value = getattr(model, name)
         key = to_camel(name)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from autoscaler.convert.blocks import MetricBlock, UsualQuery, usual_query
 from autoscaler.convert.imported import Destination, plain_cron
-from autoscaler.convert.keda_fields import LONGEST_NAME, Spec, Trigger
+from autoscaler.convert.keda_fields import MAX_NAME, Spec, Trigger
 from autoscaler.convert.sources import Source
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
@@ -57,7 +57,7 @@ def convert_trigger(
     index: int, trigger: Trigger, spec: Spec, namespace: str, target: str, destination: Destination, found: Found
 ) -> None:
     """Add what a trigger becomes. Raises ValueError for one that KEDA would refuse."""
-    what = f"triggers[{index}], {trigger.type[:LONGEST_NAME]}"
+    what = f"triggers[{index}], {trigger.type[:MAX_NAME]}"
     found.differences += [f"{what}: {text}" for text in _unread(trigger)]
     match trigger.type:
         case "prometheus":
@@ -97,7 +97,7 @@ def _number(trigger: Trigger, key: str) -> int:
     except QuantityError:
         milli = -1
     if milli < 0:
-        raise ValueError(f"metadata.{key} is {text[:LONGEST_NAME]!r}; write a number of at least 0")
+        raise ValueError(f"metadata.{key} is {text[:MAX_NAME]!r}; write a number of at least 0")
     return milli
 
 
@@ -111,7 +111,7 @@ def _unread(trigger: Trigger) -> Iterator[str]:
     if trigger.type == "prometheus":
         known = _OF_QUERY | {"serverAddress", *_OF_SOURCE}
     for key in sorted(set(trigger.metadata) - known):
-        yield f"metadata.{key[:LONGEST_NAME]} is left out"
+        yield f"metadata.{key[:MAX_NAME]} is left out"
 
 
 def _source(trigger: Trigger, namespace: str) -> Source:
@@ -192,9 +192,7 @@ def _resource(trigger: Trigger, usual: UsualQuery | None) -> MetricBlock:
     elif kind == "AverageValue":
         goal = {"type": kind, "averageValue": value}
     else:
-        raise ValueError(
-            f"metricType {kind[:LONGEST_NAME]} is not for {trigger.type}; write Utilization or AverageValue"
-        )
+        raise ValueError(f"metricType {kind[:MAX_NAME]} is not for {trigger.type}; write Utilization or AverageValue")
     if container := trigger.metadata.get("containerName"):
         body = {"name": trigger.type, "container": container}
         hint = f"one sample for each instance, with {container} as its label task or container"
@@ -207,10 +205,10 @@ def _resource(trigger: Trigger, usual: UsualQuery | None) -> MetricBlock:
 def _schedule(trigger: Trigger, spec: Spec) -> Mapping[str, Any]:
     start, end = plain_cron(_required(trigger, "start")), plain_cron(_required(trigger, "end"))
     if start == end:
-        raise ValueError(f"metadata.end is metadata.start, {start[:LONGEST_NAME]!r}, which KEDA refuses; correct one")
+        raise ValueError(f"metadata.end is metadata.start, {start[:MAX_NAME]!r}, which KEDA refuses; correct one")
     wanted = _number(trigger, "desiredReplicas")
     if wanted == 0 or wanted % 1000:
-        text = trigger.metadata["desiredReplicas"][:LONGEST_NAME]
+        text = trigger.metadata["desiredReplicas"][:MAX_NAME]
         raise ValueError(f"metadata.desiredReplicas is {text!r}, which KEDA refuses; write a whole number above 0")
     return {
         "cron": start,

@@ -43,7 +43,7 @@ class Manifest:
     """The number of these other objects."""
 
 
-_MOST_NOTES: Final = 100
+_MAX_NOTES: Final = 100
 _SEPARATOR: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|$)", re.MULTILINE)
 """The begin or end of a document."""
 _NOTHING: Final = re.compile(r"(?:(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)\r?\n)*+(?:[ \t]*(?:#[^\n]*)?|%[^\n]*)")
@@ -158,7 +158,7 @@ def _read_object(
     if found is None:
         kind = value.get("kind") if isinstance(value, dict) else None
         manifest.skipped += 1
-        if len(manifest.notes) < _MOST_NOTES:
+        if len(manifest.notes) < _MAX_NOTES:
             what = kind[:64] if isinstance(kind, str) and kind else "an object without a kind"
             manifest.notes.append(f"{place}: {what} is skipped")
         return

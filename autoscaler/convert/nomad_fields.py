@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _INTERVAL: Final = timedelta(seconds=10)
 _COOLDOWN: Final = timedelta(minutes=5)
-LONGEST_NAME: Final = 64
+MAX_NAME: Final = 64
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
@@ -46,13 +46,13 @@ def _duration(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     parts = re.fullmatch(r"(?:(?:\d+\.?\d*|\.\d+)(?:h|ms|m|s|us|µs|ns))+|0", value)
-    if parts is None or len(value) > LONGEST_NAME:
-        raise ValueError(f"{value[:LONGEST_NAME]!r} is not a duration; write it as in 1m30s")
+    if parts is None or len(value) > MAX_NAME:
+        raise ValueError(f"{value[:MAX_NAME]!r} is not a duration; write it as in 1m30s")
     found = re.findall(r"(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)", value)
     try:
         return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in found))
     except OverflowError:
-        raise ValueError(f"{value[:LONGEST_NAME]!r} is too long a duration") from None
+        raise ValueError(f"{value[:MAX_NAME]!r} is too long a duration") from None
 
 
 def _ignored_null(value: Any) -> Any:

@@ -15,13 +15,13 @@ from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
 from autoscaler.convert.imported import Destination, Imported, plain_cron, read_model
-from autoscaler.convert.nomad_fields import LONGEST_NAME, Check, Policy, PolicyBody, Schedule
+from autoscaler.convert.nomad_fields import MAX_NAME, Check, Policy, PolicyBody, Schedule
 from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
 
-_LONGEST_WINDOW: Final = timedelta(hours=1)
-_LONGEST_PERIOD: Final = timedelta(minutes=30)
+_MAX_WINDOW: Final = timedelta(hours=1)
+_MAX_PERIOD: Final = timedelta(minutes=30)
 _THRESHOLD: Final = "0.01"
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 """What Go reads as true."""
@@ -102,7 +102,7 @@ def read_policy(
     is_of_task = isinstance(given, dict) and given.get("Task") is not None
     kind = value.get("Type") or "horizontal"
     if kind != "horizontal" or is_of_task:
-        problems.add(loc, _scales_no_group(f"a policy of type {str(kind)[:LONGEST_NAME]}"))
+        problems.add(loc, _scales_no_group(f"a policy of type {str(kind)[:MAX_NAME]}"))
         return ()
     policy = read_model(Policy, value, loc, problems)
     if policy is None:
@@ -110,7 +110,7 @@ def read_policy(
     body = policy.Policy
     options = next(iter(body.target.values()), {})
     if kinds := [name for name in body.target if name not in ("nomad", "nomad-target")]:
-        problems.add(loc, _scales_no_group(f"target {kinds[0][:LONGEST_NAME]}"))
+        problems.add(loc, _scales_no_group(f"target {kinds[0][:MAX_NAME]}"))
         return ()
     job, group = (options.get(key) or policy.Target.get(key, "") for key in ("Job", "Group"))
     if not job or not group:
@@ -118,7 +118,7 @@ def read_policy(
         return ()
     target = f"{job}/{group}"
     if target.split() != [target]:
-        problems.add((*loc, "Target"), f"{target[:LONGEST_NAME]!r} has white space, which no target's name may have")
+        problems.add((*loc, "Target"), f"{target[:MAX_NAME]!r} has white space, which no target's name may have")
         return ()
     parts = (job, group)
     found = _converted(policy, parts, loc, problems)
@@ -155,9 +155,9 @@ def _converted(policy: Policy, parts: tuple[str, str], loc: Loc, problems: Probl
     found, at = _Found(), (*loc, "Policy", "check")
     for name, check in policy.Policy.check.items():
         try:
-            _convert(f"check {name[:LONGEST_NAME]}", check, parts, policy.Max, found)
+            _convert(f"check {name[:MAX_NAME]}", check, parts, policy.Max, found)
         except ValueError as error:
-            problems.add(at, f"{name[:LONGEST_NAME]}: {error}")
+            problems.add(at, f"{name[:MAX_NAME]}: {error}")
             return None
     if not found.metrics and not found.schedules:
         why = f": {'; '.join(found.left_out)}" if found.left_out else ""
@@ -181,9 +181,9 @@ def _minimum(value: Mapping[str, Any], policy: Policy, found: _Found) -> int:
 def _unread_of_policy(body: PolicyBody, options: Mapping[str, str]) -> Iterator[str]:
     """Yield what of a policy, apart from its checks, has no counterpart."""
     for key in sorted(body.model_extra or ()):
-        yield f"{key[:LONGEST_NAME]} is left out"
+        yield f"{key[:MAX_NAME]} is left out"
     for key in sorted(set(options) - _TARGET_OPTIONS):
-        yield f"{key[:LONGEST_NAME]} of its target is left out"
+        yield f"{key[:MAX_NAME]} of its target is left out"
     if body.schedule is not None:
         yield "the policy's schedule is left out; the autoscaler decides at all times"
 
@@ -212,7 +212,7 @@ def _convert(what: str, check: Check, parts: tuple[str, str], maximum: int, foun
             found.metrics.append(_queried(what.removeprefix("check "), strategy, options, check.query.strip()))
             found.todo.append(f"{what}: it fails there if the query returns several series; here they are summed")
             if check.query_window_offset not in ("", "0s"):
-                offset = check.query_window_offset[:LONGEST_NAME]
+                offset = check.query_window_offset[:MAX_NAME]
                 found.left_out.append(f"{what}: query_window_offset is left out; write `offset {offset}` in the query")
 
 
@@ -242,21 +242,21 @@ def _unread(strategy: str, options: Mapping[str, str], check: Check) -> Iterator
     """Yield what of a check has no counterpart."""
     known = _STRATEGY_OPTIONS.get(strategy)
     for key in sorted(set(options) - known) if known is not None else ():
-        yield f"{key[:LONGEST_NAME]} of its strategy is left out"
+        yield f"{key[:MAX_NAME]} of its strategy is left out"
     for key in sorted(check.model_extra or ()):
-        yield f"{key[:LONGEST_NAME]} is left out"
+        yield f"{key[:MAX_NAME]} is left out"
 
 
 def _left_out(strategy: str, options: Mapping[str, str], check: Check) -> str:
     """Return why a check cannot be converted; empty: it can. Raises ValueError as `_convert`."""
     if strategy not in ("target-value", "pass-through"):
-        return f"strategy {strategy[:LONGEST_NAME]} has no counterpart; write a target for its query"
+        return f"strategy {strategy[:MAX_NAME]} has no counterpart; write a target for its query"
     if check.source == "nomad-apm":
         if strategy == "target-value" and _USAGE.fullmatch(check.query):
             return ""
         return "a query of nomad-apm; write PromQL for the metrics of Nomad's agents"
     if check.source != "prometheus":
-        return f"source {check.source[:LONGEST_NAME]}; export its value to Prometheus"
+        return f"source {check.source[:MAX_NAME]}; export its value to Prometheus"
     if not check.query.strip():
         raise ValueError("its query is empty; write one")
     if strategy == "target-value" and _number(options, "target") == 0:
@@ -271,7 +271,7 @@ def _number(options: Mapping[str, str], key: str) -> int:
     except QuantityError:
         milli = -1
     if milli < 0:
-        raise ValueError(f"{key} is {options.get(key, '')[:LONGEST_NAME]!r}; write a number of at least 0")
+        raise ValueError(f"{key} is {options.get(key, '')[:MAX_NAME]!r}; write a number of at least 0")
     return milli
 
 
@@ -281,7 +281,7 @@ def _ratio(text: str) -> float:
     except (QuantityError, OverflowError):
         found = -1.0
     if found < 0:
-        raise ValueError(f"threshold is {text[:LONGEST_NAME]!r}; write a number of at least 0")
+        raise ValueError(f"threshold is {text[:MAX_NAME]!r}; write a number of at least 0")
     return found
 
 
@@ -302,11 +302,11 @@ def _usage(query: str, goal: int, parts: tuple[str, str]) -> MetricBlock:
 def _behavior(policy: Policy, found: _Found) -> Mapping[str, Any]:
     """Return rules that let a decision go the whole way, as the Nomad Autoscaler does."""
     body, tolerance = policy.Policy, min(found.tolerances, default=0.0)
-    period = int(min(max(body.evaluation_interval, timedelta(seconds=1)), _LONGEST_PERIOD).total_seconds())
+    period = int(min(max(body.evaluation_interval, timedelta(seconds=1)), _MAX_PERIOD).total_seconds())
 
     def rules(key: str, window: timedelta) -> Mapping[str, Any]:
         return {
-            "stabilizationWindowSeconds": int(min(window, _LONGEST_WINDOW).total_seconds()),
+            "stabilizationWindowSeconds": int(min(window, _MAX_WINDOW).total_seconds()),
             "tolerance": tolerance,
             "policies": [{"type": "Pods", "value": _step(key, found) or policy.Max, "periodSeconds": period}],
         }
@@ -327,7 +327,7 @@ def _of_policy(policy: Policy, found: _Found) -> Iterator[str]:
         yield (
             f"cooldown: the Nomad Autoscaler does nothing for {format_duration(up)} after scaling out and for "
             f"{format_duration(body.cooldown)} after scaling in; here scale-outs do not wait, and scale-ins follow the "
-            f"highest recommendation of {format_duration(min(body.cooldown, _LONGEST_WINDOW))}"
+            f"highest recommendation of {format_duration(min(body.cooldown, _MAX_WINDOW))}"
         )
     for key in _STEPS:
         steps = {each.get(key, 0) for each in found.steps}
@@ -342,4 +342,4 @@ def _of_policy(policy: Policy, found: _Found) -> Iterator[str]:
         yield "a check that fails or has no data ends the Nomad Autoscaler's evaluation; here another one may scale out"
     for group, number in Counter(check.group for check in body.check.values() if check.group).items():
         if number > 1:
-            yield f"group {group[:LONGEST_NAME]}: a check of it that asks for no change keeps the size here"
+            yield f"group {group[:MAX_NAME]}: a check of it that asks for no change keeps the size here"

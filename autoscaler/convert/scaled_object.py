@@ -13,7 +13,7 @@ from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery
 from autoscaler.convert.hpa import Metadata
 from autoscaler.convert.import_hpa import guesses
 from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
-from autoscaler.convert.keda_fields import LONGEST_NAME, Spec, unknown_fields
+from autoscaler.convert.keda_fields import MAX_NAME, Spec, unknown_fields
 from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, Found, convert_trigger
 
 _PREFIX: Final = "autoscaling.keda.sh/"
@@ -82,7 +82,7 @@ def _of_spec(spec: Spec) -> Iterator[str]:
     if fallback is None:
         return
     if fallback.behavior not in FALLBACKS:
-        yield f"fallback {fallback.behavior[:LONGEST_NAME]} is left out; while a metric fails, nothing scales in"
+        yield f"fallback {fallback.behavior[:MAX_NAME]} is left out; while a metric fails, nothing scales in"
     elif fallback.replicas == 0:
         yield "a fallback to 0 replicas is left out"
     elif all(trigger.type != "prometheus" for trigger in spec.triggers):
@@ -99,7 +99,7 @@ def _of_annotations(metadata: Metadata) -> Iterator[str]:
     }
     replicas, name = given.pop("paused-replicas", None), metadata.name
     if replicas is not None:
-        yield f"it is paused at {replicas[:LONGEST_NAME]} replicas: {_pause_at(replicas, name)}"
+        yield f"it is paused at {replicas[:MAX_NAME]} replicas: {_pause_at(replicas, name)}"
     elif given.get("paused", "false") not in FALSE:
         yield f"it is paused: autoscaler pause {name}"
     given.pop("paused", None)
@@ -110,7 +110,7 @@ def _of_annotations(metadata: Metadata) -> Iterator[str]:
         elif key == "force-activation":
             yield "annotation force-activation is left out; while KEDA has it, all triggers are active: minReplicas: 1"
         else:
-            yield f"annotation {_PREFIX}{key[:LONGEST_NAME]} is left out"
+            yield f"annotation {_PREFIX}{key[:MAX_NAME]} is left out"
 
 
 def _pause_at(replicas: str, name: str) -> str:

@@ -10,7 +10,7 @@ from autoscaler.config.queries import DEFAULT_SOURCE
 if TYPE_CHECKING:
     from autoscaler.convert.imported import Imported
 
-_LONGEST_NAME: Final = 64
+_MAX_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +54,5 @@ def _named(imported: "Imported", names: Mapping[Source, str]) -> "Imported":
 
 def _shown(source: Source) -> str:
     """Return the source without values, which may be secrets."""
-    keys = [key[:_LONGEST_NAME] for key, _ in source.options]
+    keys = [key[:_MAX_NAME] for key, _ in source.options]
     return source.address + (f" with its {', '.join(keys)}" if keys else "")

@@ -1,9 +1,18 @@
 """The HorizontalPodAutoscaler's decision pipeline (Kubernetes 1.36): pure functions of frozen values and one `now`."""
 
 from autoscaler.decide.changed import changed, differs
-from autoscaler.decide.conclude import conclude
 from autoscaler.decide.connection_limits import LimitedDecisions, apply_limits
+from autoscaler.decide.outcome import apply_outcome
 from autoscaler.decide.pipeline import decide
-from autoscaler.decide.remember import announced, remember
+from autoscaler.decide.remember import remember, with_pending_write
 
-__all__ = ["LimitedDecisions", "announced", "apply_limits", "changed", "conclude", "decide", "differs", "remember"]
+__all__ = [
+    "LimitedDecisions",
+    "apply_limits",
+    "apply_outcome",
+    "changed",
+    "decide",
+    "differs",
+    "remember",
+    "with_pending_write",
+]

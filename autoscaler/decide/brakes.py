@@ -1,7 +1,7 @@
 """Brakes keep a target's size where it is while something is wrong with the target.
 
 A brake only prevents changes that metrics ask for; a size outside the bounds still returns inside them. Each brake acts
-on a share of the instances, and on at least FEWEST. The rule comes from Cluster Autoscaler's
+on a share of the instances, and on at least MIN_MISSING. The rule comes from Cluster Autoscaler's
 --max-total-unready-percentage and --ok-total-unready-count, the deadline of `unfulfilled` from a Deployment's
 progressDeadlineSeconds.
 """
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.model import (
-    LONGEST_PERIOD,
+    MAX_PERIOD,
     NO_BRAKES,
     ActiveBrake,
     Autoscaler,
@@ -25,11 +25,11 @@ from autoscaler.model import (
     History,
     HoldReason,
     InstanceLoss,
-    Intent,
     LossBrake,
     OutsideChange,
     OutsideChangeBrake,
     OwnSize,
+    PendingWrite,
     Phase,
     Reason,
     Shortfall,
@@ -37,7 +37,7 @@ from autoscaler.model import (
     UnfulfilledBrake,
 )
 
-FEWEST: Final = 3
+MIN_MISSING: Final = 3
 """Fewest missing or lost instances that a brake acts on. Fewer are no outage, whatever their share."""
 _NOTHING: Final = BrakeMemory()
 
@@ -122,7 +122,7 @@ def _shortfall(
         return known
     asked, there = state.replicas, state.status_replicas
     missing = asked - there
-    if missing < FEWEST * _heaviest(state) or 100 * missing <= rule.percent * asked:
+    if missing < MIN_MISSING * _heaviest(state) or 100 * missing <= rule.percent * asked:
         return None
     if known is None or there > known.most:
         return Shortfall(now, there, missing, asked, stalled=False)
@@ -138,7 +138,7 @@ def _loss_memory(rule: LossBrake, before: BrakeMemory, state: TargetState | None
         return _LossMemory(running, heaviest, loss)
     of = min(before.running, state.replicas)  # the rest is expected to leave, however long that takes
     lost = of - running
-    if lost >= FEWEST * max(before.heaviest, heaviest) and 100 * lost >= rule.percent * of:
+    if lost >= MIN_MISSING * max(before.heaviest, heaviest) and 100 * lost >= rule.percent * of:
         loss = InstanceLoss(now, lost, of)
     return _LossMemory(running, heaviest, loss)
 
@@ -158,7 +158,7 @@ def _size_memory(
     rule: OutsideChangeBrake,
     before: BrakeMemory,
     state: TargetState | None,
-    unfinished: Intent | None,
+    unfinished: PendingWrite | None,
     now: datetime,
 ) -> _SizeMemory:
     outside = before.outside if before.outside is not None and now - before.outside.at < rule.hold else None
@@ -175,9 +175,9 @@ def _size_memory(
     return _SizeMemory(size, own, outside)
 
 
-def _own_sizes(known: Sequence[OwnSize], unfinished: Intent | None, now: datetime) -> tuple[OwnSize, ...]:
+def _own_sizes(known: Sequence[OwnSize], unfinished: PendingWrite | None, now: datetime) -> tuple[OwnSize, ...]:
     """Return the requested sizes not yet seen, including those of unfinished writes of earlier owners."""
-    found = [each for each in known if now - each.at < LONGEST_PERIOD]
+    found = [each for each in known if now - each.at < MAX_PERIOD]
     for one in () if unfinished is None else reversed(unfinished.and_earlier):
         if all((each.size, each.at) != (one.size, one.at) for each in found):
             found.append(OwnSize(one.size, one.at, answered=False))

@@ -23,12 +23,12 @@ from autoscaler.model import (
     Event,
     EventType,
     History,
-    Intent,
+    LimitUsage,
+    PendingWrite,
     Reason,
     RemovalBudget,
     ScaleChange,
     ScaleEvent,
-    Standing,
     Status,
     Step,
 )
@@ -58,7 +58,7 @@ class _LimitedChange(NamedTuple):
 
 
 def apply_limits(
-    decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, now: datetime
+    decisions: Sequence[Decision], history: Mapping[str, History], standing: LimitUsage, now: datetime
 ) -> LimitedDecisions:
     """Return the decisions as far as the connection's limits allow. `history` is by autoscaler name.
 
@@ -89,7 +89,7 @@ def limit_as_recorded(made: Decision, history: History, recorded: Decision) -> D
     return _without_past_limit(made, history)
 
 
-def counted_size(made: Decision, unfinished: Intent | None) -> int | None:
+def counted_size(made: Decision, unfinished: PendingWrite | None) -> int | None:
     """Return the size that counts under `maxTotal`, or None if the target could not be read.
 
     That is the largest of the current size, the sizes of writes that can still arrive, and the minimum about to be set.
@@ -107,7 +107,7 @@ def counted_size(made: Decision, unfinished: Intent | None) -> int | None:
 def _within_budget(
     decisions: Sequence[Decision],
     history: Mapping[str, History],
-    standing: Standing,
+    standing: LimitUsage,
     budget: RemovalBudget,
     now: datetime,
 ) -> tuple[Sequence[Decision], int]:
@@ -136,7 +136,7 @@ def _within_budget(
 
 
 def _within_total(
-    decisions: Sequence[Decision], history: Mapping[str, History], standing: Standing, limit: int
+    decisions: Sequence[Decision], history: Mapping[str, History], standing: LimitUsage, limit: int
 ) -> tuple[Sequence[Decision], int]:
     """Return the decisions with scale-outs reduced to the room left, and the sum of all sizes beforehand."""
     sizes = dict(standing.sizes)
@@ -159,7 +159,7 @@ def _within_total(
     return _cut_all(decisions, history, allowed, Reason.MAX_TOTAL_LIMIT, detail), total
 
 
-def _to_write(made: Decision, standing: Standing) -> ScaleChange | None:
+def _to_write(made: Decision, standing: LimitUsage) -> ScaleChange | None:
     """Return the change to write in this cycle, or a dry run's proposal; None if there is none."""
     return None if made.target in standing.busy and not made.dry_run else made.change
 

@@ -19,9 +19,9 @@ from autoscaler.model import (
     EventType,
     History,
     HoldReason,
+    ManualControls,
     Reason,
     SizeReset,
-    Steering,
     TargetState,
 )
 from autoscaler.quantity import format_duration
@@ -178,7 +178,7 @@ def _reason_to_end(
     return ""
 
 
-def _same(before: Steering, after: Steering, now: datetime) -> bool:
+def _same(before: ManualControls, after: ManualControls, now: datetime) -> bool:
     """Return whether operators have asked for nothing since. What ends by itself is no request."""
     return after.at(now) == before.at(now)
 

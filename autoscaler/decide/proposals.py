@@ -82,7 +82,7 @@ def reason_of(winner: MetricOutcome | None, current: int, desired: int, maximum_
     return f"{describe(winner)} above target" if more else "All metrics below target"
 
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 """Most samples that a message names."""
 _NO_INSTANCES: Final = "the target has no instances to measure; look at the target"
 
@@ -124,7 +124,7 @@ def _failed(metric: MetricSpec, reading: Reading | Failure, error: str) -> Metri
         (reading.dropped, 0, "samples are unusable"),
     ):
         if names:
-            error += f"; {what}: {listed(names, _MOST_NAMED, unnamed)}"
+            error += f"; {what}: {listed(names, _MAX_NAMED, unnamed)}"
     return MetricOutcome(
         metric.name,
         metric.type,
@@ -195,7 +195,7 @@ def _per_instance(
 
 def _all_warming(warming: Sequence[Instance], warm_up: timedelta) -> str:
     """Explain why no sample counts. As with HPA's pods without samples, the metric then has no value."""
-    names = listed([instance.name for instance in warming], _MOST_NAMED)
+    names = listed([instance.name for instance in warming], _MAX_NAMED)
     return f"no sample counts before a warm-up of {format_duration(warm_up)} has ended; warming up: {names}"
 
 
@@ -205,8 +205,8 @@ def _mismatch(reading: InstanceReading, instances: Sequence[Instance], now: date
     Shortly after a start, the label may be right and the samples may be of instances that no longer exist.
     """
     known = next((one for one in instances if one.identities and not one.deleting), instances[0])
-    found = listed(reading.unmatched, _MOST_NAMED, reading.more_unmatched)
-    wanted = listed(sorted(known.identities) or [known.name], _MOST_NAMED)
+    found = listed(reading.unmatched, _MAX_NAMED, reading.more_unmatched)
+    wanted = listed(sorted(known.identities) or [known.name], _MAX_NAMED)
     remedy = "let a label of the samples have such a value, and name that label by `instanceLabel`"
     return (
         f"no sample matches an instance: the samples have {found}, but {known.name} is known as {wanted}; "

@@ -1,7 +1,7 @@
 """What the daemon remembers of a decision for the next cycle, and for how long.
 
 Ages are differences of wall clock times. After a clock change, the caller moves the history by the same step first
-(`History.moved`).
+(`autoscaler.model.later`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
-    LONGEST_PERIOD,
-    LONGEST_WINDOW,
+    MAX_PERIOD,
+    MAX_WINDOW,
     Autoscaler,
     Behavior,
     Decision,
     History,
-    Intent,
     Outcome,
+    PendingWrite,
     Recommendation,
     ScaleEvent,
     ScalingRules,
@@ -49,7 +49,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
     )
 
 
-def announced(scaler: Autoscaler, history: History, decision: Decision) -> History:
+def with_pending_write(scaler: Autoscaler, history: History, decision: Decision) -> History:
     """Return what is committed before the decision's change is written.
 
     That is the write itself, and the earlier writes that arrived or can still arrive. If the daemon dies before it
@@ -65,7 +65,7 @@ def announced(scaler: Autoscaler, history: History, decision: Decision) -> Histo
     return replace(history, unfinished=_with_own(history, decision))
 
 
-def arrived(unfinished: Intent | None, size: int) -> Intent | None:
+def arrived(unfinished: PendingWrite | None, size: int) -> PendingWrite | None:
     """Return the newest unfinished write of this size, which the target shows, or None."""
     return next((each for each in (() if unfinished is None else unfinished.and_earlier) if each.size == size), None)
 
@@ -75,7 +75,7 @@ def may_arrive(outcome: Outcome | None) -> bool:
     return isinstance(outcome, TargetUnavailable)
 
 
-def _unfinished(history: History, decision: Decision) -> Intent | None:
+def _unfinished(history: History, decision: Decision) -> PendingWrite | None:
     """Return the write that can still arrive at the target, with those before it.
 
     A request without an answer (TargetUnavailable, or the daemon died) can arrive cycles later. One that was not sent
@@ -92,26 +92,26 @@ def _unfinished(history: History, decision: Decision) -> Intent | None:
     return _open(intent, decision)
 
 
-def _with_own(history: History, decision: Decision) -> Intent | None:
+def _with_own(history: History, decision: Decision) -> PendingWrite | None:
     """Return the write that the decision announces, with the earlier writes that can still arrive."""
     change = decision.change
     if change is None:
         return history.unfinished
     earlier = _without(_open(history.unfinished, decision), change.size)
-    return Intent(change.size, change.decided_from, decision.now, decision.scaled_to_zero, earlier)
+    return PendingWrite(change.size, change.decided_from, decision.now, decision.scaled_to_zero, earlier)
 
 
-def _open(intent: Intent | None, decision: Decision) -> Intent | None:
+def _open(intent: PendingWrite | None, decision: Decision) -> PendingWrite | None:
     """Return the writes that can still arrive, given the size that the decision observed.
 
     Back ends apply absolute sizes in order, so a write that arrived supersedes those before it.
     """
-    if intent is None or decision.current == intent.size or decision.now - intent.at >= LONGEST_PERIOD:
+    if intent is None or decision.current == intent.size or decision.now - intent.at >= MAX_PERIOD:
         return None
     return replace(intent, earlier=_open(intent.earlier, decision))
 
 
-def _without(intent: Intent | None, size: int) -> Intent | None:
+def _without(intent: PendingWrite | None, size: int) -> PendingWrite | None:
     """Return the writes of sizes other than `size`."""
     if intent is None:
         return None
@@ -134,7 +134,7 @@ def with_recommendations(
     if not new:
         return known
     newest = new[-1]
-    cutoff = newest.at - max(LONGEST_WINDOW, default_window)
+    cutoff = newest.at - max(MAX_WINDOW, default_window)
     lowest = highest = newest.replicas
     kept = [newest]
     for entry in reversed((*known, *new[:-1])):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Decision, Direction, Intent, Written
+from autoscaler.model import Decision, Direction, PendingWrite, Written
 
 
 class Counted(NamedTuple):
@@ -14,7 +14,7 @@ class Counted(NamedTuple):
     """The part that an earlier unfinished scale-in, which this one replaces, already counted as."""
 
 
-def already_counted(current: int, unfinished: Intent | None, counted: int) -> int:
+def already_counted(current: int, unfinished: PendingWrite | None, counted: int) -> int:
     """Return how much of a scale-in from `current` is already counted, given what its unfinished one counts as.
 
     Two scale-ins decided from the same size remove no more together than the larger one.
@@ -22,7 +22,7 @@ def already_counted(current: int, unfinished: Intent | None, counted: int) -> in
     return counted if unfinished is not None and unfinished.decided_from == current else 0
 
 
-def count(made: Decision, unfinished: Intent | None, counted: int) -> Counted | None:
+def count(made: Decision, unfinished: PendingWrite | None, counted: int) -> Counted | None:
     """Return what an intended decision counts as, or None if it writes no scale-in.
 
     `unfinished` is the write that can still arrive, and `counted` what it counts as within the period.

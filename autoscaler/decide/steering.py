@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoscaler.model import Direction, Event, EventType, History, HoldReason, Override, Pause, Reason, Steering
+from autoscaler.model import Direction, Event, EventType, History, HoldReason, ManualControls, Override, Pause, Reason
 from autoscaler.times import format_until
 
 
@@ -28,7 +28,7 @@ def overridden(override: Override) -> Event:
     return _event(Reason.OVERRIDDEN, f"{override.by} set {what} {format_until(override.until)}", override.reason)
 
 
-def resumed(before: Steering, after: Steering, by: str, reason: str) -> Event | None:
+def resumed(before: ManualControls, after: ManualControls, by: str, reason: str) -> Event | None:
     """Return the event of a resume, or None if nothing was in force."""
     pairs = (("pause", before.pause, after.pause), ("override", before.override, after.override))
     gone = " and ".join(f"the {what}" for what, was, stays in pairs if was is not None and stays is None)

@@ -20,7 +20,7 @@ from autoscaler.model import (
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Record
 
-MOST_INSTANCES: Final = 50
+MAX_INSTANCES: Final = 50
 """The limit of a document. A target may have ten thousand."""
 
 
@@ -98,7 +98,7 @@ def instances(record: "Record") -> InstanceList | None:
     ]
     return InstanceList(
         at=record.decision.now,
-        instances=tuple(sorted(found, key=_urgency)[:MOST_INSTANCES]),
+        instances=tuple(sorted(found, key=_urgency)[:MAX_INSTANCES]),
         total=len(found),
         ready=sum(each.ready for each in found),
         warm_up_seconds=warm_up,

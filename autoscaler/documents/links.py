@@ -9,7 +9,7 @@ from autoscaler.model import Query
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
 
-_LONGEST: Final = 8_000
+_MAX_CHARACTERS: Final = 8_000
 """Characters of an address. Servers and proxies refuse longer ones."""
 
 
@@ -24,4 +24,4 @@ def query_address(query: Query, sources: "Mapping[str, PrometheusSource]") -> st
         return None
     asked = urlencode({"g0.expr": query.expr, "g0.tab": "0", "g0.range_input": "1h"})
     address = f"{source.browser_url.strip().rstrip('/')}/graph?{asked}"
-    return address if len(address) <= _LONGEST else None
+    return address if len(address) <= _MAX_CHARACTERS else None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from autoscaler.labels import LONGEST_SELECTOR, PATTERN, Selector
+from autoscaler.labels import MAX_SELECTOR, PATTERN, Selector
 from autoscaler.times import parse_instant
 
 INT32: Final = 2**31 - 1
@@ -45,7 +45,7 @@ def _selector(text: Any) -> Selector:
 LabelSelector: TypeAlias = Annotated[
     Selector,
     PlainValidator(_selector),
-    WithJsonSchema({"type": "string", "maxLength": LONGEST_SELECTOR, "pattern": PATTERN}),
+    WithJsonSchema({"type": "string", "maxLength": MAX_SELECTOR, "pattern": PATTERN}),
 ]
 
 

@@ -23,7 +23,7 @@ from autoscaler.model import (
     Decision,
     Direction,
     Limits,
-    Steering,
+    ManualControls,
 )
 
 
@@ -133,7 +133,7 @@ def summary(
     name: str,
     scaler: Autoscaler | None,
     decision: Decision | None,
-    steering: Steering,
+    steering: ManualControls,
     *,
     configured: bool,
     first_seen: datetime | None = None,
@@ -188,7 +188,7 @@ def summaries(
     names: Sequence[str],
     scalers: Mapping[str, Autoscaler] | None,
     latest: Mapping[str, Decision],
-    steering: Mapping[str, Steering],
+    steering: Mapping[str, ManualControls],
     now: datetime,
     first_seen: Mapping[str, datetime] = MappingProxyType({}),
     served: Mapping[str, Mapping[str, str]] | None = None,
@@ -203,7 +203,7 @@ def summaries(
             summary,
             name,
             None if scalers is None else scalers.get(name),
-            steering=steering.get(name, Steering()).at(now),
+            steering=steering.get(name, ManualControls()).at(now),
             configured=scalers is None or name in scalers,
             first_seen=first_seen.get(name),
             daemons=None if served is None else served.get(name, {}),
@@ -225,7 +225,9 @@ def _daemon(daemons: Mapping[str, str], scaler: Autoscaler | None) -> str:
     return any_other if scaler is None else daemons.get(target_text(scaler.target), any_other)
 
 
-def _bounds(scaler: Autoscaler | None, decision: Decision | None, steering: Steering) -> tuple[int | None, int | None]:
+def _bounds(
+    scaler: Autoscaler | None, decision: Decision | None, steering: ManualControls
+) -> tuple[int | None, int | None]:
     """Return the bounds in force: the last decision's.
 
     If it has none, or an override has begun or ended since, the target's own limits are not known to them.

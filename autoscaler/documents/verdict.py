@@ -11,10 +11,10 @@ from autoscaler.model import (
     ConditionType,
     Decision,
     Direction,
+    ManualControls,
     MetricOutcome,
     Proposed,
     Reason,
-    Steering,
     Step,
 )
 
@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
     """What changed the number after the metrics, or prevented the write."""
 
 
-def verdict(decision: Decision | None, steering: Steering) -> Verdict:
+def verdict(decision: Decision | None, steering: ManualControls) -> Verdict:
     """Return the verdict on the last decision, if there is one. `steering`: in force now."""
     if decision is None:
         return Verdict()
@@ -108,7 +108,7 @@ def limits(decision: Decision) -> Sequence[Step]:
     return [step for step in decision.trace if step.reason in _LIMITS]
 
 
-def state(decision: Decision | None, steering: Steering) -> AutoscalerState:
+def state(decision: Decision | None, steering: ManualControls) -> AutoscalerState:
     """Return the state after the last decision, if there is one."""
     if decision is None:
         return AutoscalerState.UNKNOWN

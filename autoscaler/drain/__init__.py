@@ -5,6 +5,6 @@ The next cycles read what became of them (`Drainer.reports`). After a restart, o
 hands over what its memory has under way; actions are idempotent, and a drain's timeout counts from its beginning.
 """
 
-from autoscaler.drain.drainer import MOST_DRAINS, Drainer
+from autoscaler.drain.drainer import MAX_DRAINS, Drainer
 
-__all__ = ["MOST_DRAINS", "Drainer"]
+__all__ = ["MAX_DRAINS", "Drainer"]

@@ -24,7 +24,7 @@ from autoscaler.model import (
 from autoscaler.target import Adapter
 from autoscaler.threads import NoThread, spawn
 
-MOST_DRAINS: Final = 64
+MAX_DRAINS: Final = 64
 """Drains of a shard at a time. Further instances wait for one to end; their timeouts count from their beginning."""
 _CLOSE_SECONDS: Final = 2.0
 """How long `close` waits for drains to stop: commands have to end."""
@@ -44,7 +44,7 @@ class Drainer:
         *,
         local: bool = False,
         pauses: Mapping[DrainAction, float] = MappingProxyType(PAUSES),
-        most: int = MOST_DRAINS,
+        most: int = MAX_DRAINS,
     ) -> None:
         """`adapter`: the shard's. `nodes`: the adapters of connections whose nodes are drained.
 

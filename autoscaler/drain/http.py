@@ -11,7 +11,7 @@ from autoscaler.net.session import Session
 
 TIMEOUT_SECONDS: Final = 5.0
 """Limit of one request."""
-_LARGEST_ANSWER: Final = 2**16
+_MAX_ANSWER: Final = 2**16
 
 
 def ask(rule: HttpDrainRule, now: ActionContext, *, local: bool) -> Attempt:
@@ -27,7 +27,7 @@ def ask(rule: HttpDrainRule, now: ActionContext, *, local: bool) -> Attempt:
     if problem := _refused(address, local=local):
         return Attempt(done=False, detail=problem)
     url = rule.url.replace("{address}", address).replace("{instance}", quote(waiting.instance, safe=""))
-    with Session(largest=_LARGEST_ANSWER) as session:
+    with Session(largest=_MAX_ANSWER) as session:
         try:
             answer = session.post(url, timeout=max(0.1, min(TIMEOUT_SECONDS, now.seconds_left)))
         except HttpError as error:

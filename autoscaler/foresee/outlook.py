@@ -29,7 +29,7 @@ from autoscaler.model import (
     Step,
 )
 
-_MOST_CYCLES: Final = 1_000
+_MAX_CYCLES: Final = 1_000
 """That are tried out, at most."""
 _ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "", minimum_scheduled=False, maximum_scheduled=False)
 
@@ -130,7 +130,7 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
     `after`: what is remembered at `now`. What operators asked for counts for as long as they asked for it.
     """
     known, first = after, None
-    for cycle in range(1, max(1, min(_MOST_CYCLES, horizon // scaler.sync_period + 2)) + 1):
+    for cycle in range(1, max(1, min(_MAX_CYCLES, horizon // scaler.sync_period + 2)) + 1):
         ahead = cycle * scaler.sync_period
         made = decide(scaler, _later(observed, ahead), known, now + ahead)
         first = first or made

@@ -10,7 +10,7 @@ from autoscaler.decide.schedules import counted, open_at
 from autoscaler.errors import TargetError
 from autoscaler.model import Autoscaler, Limits, Observation, ScheduleEntry, TargetState
 
-_LONGEST_START_UP: Final = timedelta(minutes=15)
+_MAX_START_UP: Final = timedelta(minutes=15)
 """An instance that took longer to become ready was unready in between, and its time is ignored."""
 
 
@@ -62,7 +62,7 @@ def start_up_time(state: TargetState) -> timedelta | None:
         for each in state.instances
         if each.ready and not each.deleting and each.ready_transition is not None and each.started_at is not None
     ]
-    shown = sorted([took for took in times if timedelta(0) < took <= _LONGEST_START_UP])
+    shown = sorted([took for took in times if timedelta(0) < took <= _MAX_START_UP])
     return shown[len(shown) // 2] if shown else None
 
 

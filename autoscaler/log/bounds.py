@@ -13,12 +13,12 @@ from structlog.typing import EventDict, WrappedLogger
 from autoscaler.errors import named
 from autoscaler.text import plain
 
-MOST_LINE_BYTES: Final = 32 * 2**10
+MAX_LINE_BYTES: Final = 32 * 2**10
 """The approximate limit of all values of a line; a decision with fifty metrics takes some 6 KiB."""
-_MOST_TEXT_BYTES: Final = 4 * 2**10
-_MOST_KEY_BYTES: Final = 128
-_MOST_ITEMS: Final = 100
-_DEEPEST: Final = 6
+_MAX_TEXT_BYTES: Final = 4 * 2**10
+_MAX_KEY_BYTES: Final = 128
+_MAX_ITEMS: Final = 100
+_MAX_DEPTH: Final = 6
 _EACH: Final = 16
 """The least number of bytes that a value counts for."""
 
@@ -37,14 +37,14 @@ class _Room:
     """The bytes that are left for a line."""
 
     def __init__(self) -> None:
-        self._left = MOST_LINE_BYTES
+        self._left = MAX_LINE_BYTES
 
     def key(self, key: Any) -> str:
         """Return the key as a line may contain it."""
         if type(key) is str and len(key) <= _EACH and key.isascii() and key.isidentifier():  # nearly all
             self._left -= _EACH
             return key
-        return self._text(key if type(key) is str else _words(key), _MOST_KEY_BYTES)
+        return self._text(key if type(key) is str else _words(key), _MAX_KEY_BYTES)
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """Return the value as JSON can represent it."""
@@ -57,16 +57,16 @@ class _Room:
             return value
         if type(value) is float and abs(value) < float("inf"):  # JSON has no other
             return value
-        if isinstance(value, Mapping) and depth < _DEEPEST:
+        if isinstance(value, Mapping) and depth < _MAX_DEPTH:
             return self._mapping(value, depth)
-        if isinstance(value, list | tuple | set | frozenset) and depth < _DEEPEST:
+        if isinstance(value, list | tuple | set | frozenset) and depth < _MAX_DEPTH:
             return self._items(value, depth)
         return self._text(_words(value))
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for key, each in value.items():
-            if len(shown) >= _MOST_ITEMS or self._left <= 0:
+            if len(shown) >= _MAX_ITEMS or self._left <= 0:
                 return shown | {"…": f"{len(value) - len(shown)} more"}
             shown[self.key(key)] = self.value(each, depth + 1)
         return shown
@@ -75,12 +75,12 @@ class _Room:
         shown: list[Any] = []
         items = list(value)
         for each in items:
-            if len(shown) >= _MOST_ITEMS or self._left <= 0:
+            if len(shown) >= _MAX_ITEMS or self._left <= 0:
                 return [*shown, f"{len(items) - len(shown)} more"]
             shown.append(self.value(each, depth + 1))
         return shown
 
-    def _text(self, text: str, most: int = _MOST_TEXT_BYTES) -> str:
+    def _text(self, text: str, most: int = _MAX_TEXT_BYTES) -> str:
         size, most = len(text), min(most, self._left)
         if size > most or not text.isascii() or not text.isprintable() or "//" in text or "%2" in text or "\\/" in text:
             text = plain(text, max(most, _EACH))

@@ -43,7 +43,7 @@ class Format(StrEnum):
 
 _LEVELS: Final = frozenset(Level)
 _SHOWN_CALLS: Final = 20
-_MOST_SPLIT: Final = 2**16
+_MAX_SPLIT: Final = 2**16
 """Characters of a library's message that are split into words; fewer are logged."""
 
 
@@ -155,4 +155,4 @@ class _Routed(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             keys["error"] = named(record.exc_info[1])
         write: Callable[..., Any] = self._log.error if record.levelno >= logging.ERROR else self._log.warning
-        write("library_log", message=" ".join(message[:_MOST_SPLIT].split()), **keys)
+        write("library_log", message=" ".join(message[:_MAX_SPLIT].split()), **keys)

@@ -23,13 +23,13 @@ from autoscaler.model import Decision
 
 REPEAT_SECONDS: Final = 600.0
 """The interval at which an unchanged decision is logged again."""
-MOST_NEWS: Final = 1_000
+MAX_NEWS: Final = 1_000
 """The most lines of first decisions and changes in a burst, and per minute: a tenth of journald's limit."""
-MOST_FAILURES: Final = 100
+MAX_FAILURES: Final = 100
 """The same for unchanged failures: at most some 100 MB a day."""
 _MINUTE: Final = 60.0
-_MOST_NAMES: Final = 5
-_MOST_MESSAGES: Final = 3
+_MAX_NAMES: Final = 5
+_MAX_MESSAGES: Final = 3
 SUMMARY = "decisions"
 
 
@@ -66,8 +66,8 @@ class DecisionLog:
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._allowances = {
-            _Kind.NEWS: TokenBucket(MOST_NEWS, _MINUTE / MOST_NEWS),
-            _Kind.FAILURE: TokenBucket(MOST_FAILURES, _MINUTE / MOST_FAILURES),
+            _Kind.NEWS: TokenBucket(MAX_NEWS, _MINUTE / MAX_NEWS),
+            _Kind.FAILURE: TokenBucket(MAX_FAILURES, _MINUTE / MAX_FAILURES),
         }
         self._lock = threading.Lock()
         """Protects the allowances."""
@@ -128,8 +128,8 @@ class DecisionLog:
             autoscalers=len(told),
             failed=failures,
             reasons=dict(Counter([condition.reason for condition, _ in known]).most_common()),
-            messages=[message for message, _ in messages.most_common(_MOST_MESSAGES)],
-            names=[made.name for made in decisions[:_MOST_NAMES]],
+            messages=[message for message, _ in messages.most_common(_MAX_MESSAGES)],
+            names=[made.name for made in decisions[:_MAX_NAMES]],
         )
 
 

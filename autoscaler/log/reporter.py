@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from autoscaler.clock import Clock
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.errors import Problem, bug
 from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
@@ -38,7 +38,7 @@ class Reporter:
         """Return the names of the autoscalers whose last cycle failed, sorted."""
         return sorted(self._failed.copy())
 
-    def cycle_ended(self, batch: Batch) -> None:
+    def cycle_ended(self, batch: CycleResult) -> None:
         """Log decisions, and each new warning of a target."""
         odd = dict[str, Exception]()
         self._decisions.cycle_ended(batch.decisions, odd)

@@ -7,7 +7,7 @@ from sdnotify import SystemdNotifier
 
 from autoscaler.clock import Clock
 
-_MOST_UNSENT: Final = 16
+_MAX_UNSENT: Final = 16
 """The most unsent notifications that are kept; older ones are dropped."""
 
 
@@ -66,7 +66,7 @@ class ServiceManager:
         name = message.partition("=")[0]
         if name in ("STATUS", "WATCHDOG"):  # the newest is enough
             self._unsent = [each for each in self._unsent if not each.startswith(f"{name}=")]
-        self._unsent = [*self._unsent, message][-_MOST_UNSENT:]
+        self._unsent = [*self._unsent, message][-_MAX_UNSENT:]
         self._send()
 
     def _send(self) -> None:

@@ -16,7 +16,7 @@ from typing import Final, TextIO, cast
 
 from autoscaler.threads import spawn
 
-MOST_WAITING_BYTES: Final = 16 * 2**20
+MAX_WAITING_BYTES: Final = 16 * 2**20
 """Limit of the queue: what 10,000 autoscalers log in a cycle when each decision is logged."""
 _AT_ONCE_BYTES: Final = 64 * 2**10
 _FINISH_SECONDS: Final = 2.0
@@ -29,7 +29,7 @@ class LogStream(io.TextIOBase):
     encoding = "utf-8"
     errors = "backslashreplace"
 
-    def __init__(self, descriptor: int, most_bytes: int = MOST_WAITING_BYTES) -> None:
+    def __init__(self, descriptor: int, most_bytes: int = MAX_WAITING_BYTES) -> None:
         """Writes to `descriptor`, which stays open. Raises NoThread."""
         self._descriptor = descriptor
         self._most_bytes = most_bytes

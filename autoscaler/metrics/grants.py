@@ -11,7 +11,7 @@ from autoscaler.documents.status import GrantStatus
 from autoscaler.metrics.families import gauge, show
 from autoscaler.text import plain
 
-_MOST_REFUSED: Final = 20
+_MAX_REFUSED: Final = 20
 """Problems listed for each grant."""
 
 
@@ -24,7 +24,7 @@ def grants_of(settings: Settings) -> tuple[GrantStatus, ...]:
                 name=name,
                 autoscalers=served[name],
                 refused=len(refused.get(name, ())),
-                problems=tuple([plain(str(problem)) for problem in refused.get(name, ())[:_MOST_REFUSED]]),
+                problems=tuple([plain(str(problem)) for problem in refused.get(name, ())[:_MAX_REFUSED]]),
             )
             for name in sorted({*settings.grants, *refused})
         ]

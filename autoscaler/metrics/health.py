@@ -34,7 +34,7 @@ _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing. One failed query is not an outage."""
 _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 """Errors of targets that concern the back end; other errors concern their target alone."""
-_MOST_ALONE: Final = 20
+_MAX_ALONE: Final = 20
 """Queries listed, and autoscalers listed for each."""
 _LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _NONE_DISCOVERED: Final = DiscoveredList()
@@ -187,7 +187,7 @@ class Health:
             url=settings.prometheus[name].browser_url,
             level=Level.ERROR if self._is_failing(known, settings) else Level.NORMAL,
             queries_alone=len(mine),
-            asked_alone=tuple([_alone(each) for each in mine[:_MOST_ALONE]]),
+            asked_alone=tuple([_alone(each) for each in mine[:_MAX_ALONE]]),
         )
 
     def _connection(
@@ -223,7 +223,7 @@ def _alone(each: AskedAlone) -> AskedAloneStatus:
         query=plain(each.question.expr),
         reason="refused" if each.why is Why.REFUSED else "heavy",
         said=plain(each.said),
-        autoscalers=each.autoscalers[:_MOST_ALONE],
+        autoscalers=each.autoscalers[:_MAX_ALONE],
     )
 
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.metrics import MetricWrapperBase
 
 from autoscaler.clock import Clock
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.errors import bug
 from autoscaler.isolation import each, without
 from autoscaler.metrics.families import show
@@ -179,7 +179,7 @@ class Metrics:
         self._state_up.set(answered)
 
     @_never_raises
-    def cycle_ended(self, cycle: Batch) -> None:
+    def cycle_ended(self, cycle: CycleResult) -> None:
         """Count a shard's cycle, successful or not."""
         adapter = cycle.shard.adapter
         if adapter in self._adapters:

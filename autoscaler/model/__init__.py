@@ -32,20 +32,20 @@ from autoscaler.model.drain import (
     HttpDrainRule,
     NodeDrainRule,
 )
-from autoscaler.model.history import History, Intent, Recommendation, ScaleEvent, Status
+from autoscaler.model.history import History, PendingWrite, Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
 from autoscaler.model.notice import Notice, NoticeType
 from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
 from autoscaler.model.shard import ShardName, shard_of
-from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, Removal, RemovalBudget, Standing
+from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, LimitUsage, Removal, RemovalBudget
 from autoscaler.model.sighting import Sighting, Sightings
 from autoscaler.model.spec import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
-    LONGEST_PERIOD,
-    LONGEST_WINDOW,
+    MAX_PERIOD,
+    MAX_WINDOW,
     Autoscaler,
     Behavior,
     ControllerOptions,
@@ -62,7 +62,7 @@ from autoscaler.model.spec import (
     VictimOrder,
     VictimRule,
 )
-from autoscaler.model.steering import Direction, Override, Pause, Steering
+from autoscaler.model.steering import Direction, ManualControls, Override, Pause
 from autoscaler.model.target import (
     MAX_SIZE,
     AwaitingDrain,

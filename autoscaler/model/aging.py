@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autoscaler.model.steering import Steering
+from autoscaler.model.steering import ManualControls
 
 _T = TypeVar("_T")
 
@@ -26,6 +26,6 @@ def _later(value: object, by: timedelta) -> object:
         return tuple([_later(each, by) for each in value])
     if isinstance(value, dict):
         return {key: _later(each, by) for key, each in value.items()}
-    if isinstance(value, Struct) and not isinstance(value, Steering):
+    if isinstance(value, Struct) and not isinstance(value, ManualControls):
         return replace(value, **{name: _later(getattr(value, name), by) for name in value.__struct_fields__})
     return value

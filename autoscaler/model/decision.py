@@ -15,7 +15,7 @@ from autoscaler.model.history import Recommendation, ScaleEvent, Status
 from autoscaler.model.metric import MetricFailure, MetricOutcome
 from autoscaler.model.reason import Reason
 from autoscaler.model.schedule import OpenEntry
-from autoscaler.model.steering import Direction, Steering
+from autoscaler.model.steering import Direction, ManualControls
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
 
@@ -59,7 +59,7 @@ Outcome: TypeAlias = Written | Unchanged | Held | Conflict | Proposed | TargetEr
 
 
 class Decision(Struct, frozen=True):
-    """One autoscaler's cycle. Complete after `decide.conclude`."""
+    """One autoscaler's cycle. Complete after `decide.apply_outcome`."""
 
     name: str
     target: TargetRef
@@ -95,7 +95,7 @@ class Decision(Struct, frozen=True):
     minimum: int | None = None
     """The bounds in force: of the configuration, its schedules, an operator and the target."""
     maximum: int | None = None
-    steering: Steering = Steering()
+    steering: ManualControls = ManualControls()
     """What operators have asked for, as far as it was in force."""
     ready: int | None = None
     """Units of the size read that were ready; None: that is not known."""

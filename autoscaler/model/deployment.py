@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from autoscaler.model.steering import Steering
+from autoscaler.model.steering import ManualControls
 
 
 class SizeReset(Struct, frozen=True, gc=False):
@@ -18,7 +18,7 @@ class SizeReset(Struct, frozen=True, gc=False):
     """The smaller of the size before and the highest recommendation of the scale-down window."""
     size: int
     """The size that was last seen or written. Another one is another client's."""
-    steering: Steering
+    steering: ManualControls
     """What operators had asked for by then. A later request ends the return."""
     remedy: str
     """How to deploy without setting the size."""

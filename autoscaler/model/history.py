@@ -9,7 +9,7 @@ from autoscaler.model.condition import Condition
 from autoscaler.model.deployment import DeploymentMemory
 from autoscaler.model.drain import Drain
 from autoscaler.model.metric import MetricFailure, MetricOutcome
-from autoscaler.model.steering import Steering
+from autoscaler.model.steering import ManualControls
 
 
 class Recommendation(Struct, frozen=True, gc=False):
@@ -34,7 +34,7 @@ class Status(Struct, frozen=True, gc=False):
     metrics: tuple[MetricOutcome, ...] = ()
 
 
-class Intent(Struct, frozen=True, gc=False):
+class PendingWrite(Struct, frozen=True, gc=False):
     """A write that was announced and whose outcome is unknown: it had no answer, or the daemon died before one came."""
 
     size: int
@@ -42,11 +42,11 @@ class Intent(Struct, frozen=True, gc=False):
     at: datetime
     scaled_to_zero: bool | None = None
     """What the condition ScaledToZero becomes if it arrived; None: it stays as it is."""
-    earlier: "Intent | None" = None
+    earlier: "PendingWrite | None" = None
     """One that was announced before it, with another size, and may still arrive as well."""
 
     @property
-    def and_earlier(self) -> "tuple[Intent, ...]":
+    def and_earlier(self) -> "tuple[PendingWrite, ...]":
         """It and those before it, the newest first."""
         return (self,) if self.earlier is None else (self, *self.earlier.and_earlier)
 
@@ -62,8 +62,8 @@ class History(Struct, frozen=True, gc=False):
     """In the same order."""
     conditions: tuple[Condition, ...] = ()
     status: Status = Status()
-    unfinished: Intent | None = None
-    steering: Steering = Steering()
+    unfinished: PendingWrite | None = None
+    steering: ManualControls = ManualControls()
     at: datetime | None = None
     """Of the last decision; None: there was none."""
     failing: tuple[MetricFailure, ...] = ()

@@ -9,7 +9,7 @@ from msgspec import Struct
 from autoscaler.model.spec import MetricTarget, MetricType, TargetType
 from autoscaler.quantity import Milli
 
-_MOST: Final = 0.5
+_MAJORITY: Final = 0.5
 """More than this share of the instances is most of them."""
 
 
@@ -81,7 +81,7 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     def mostly_missing(self) -> bool:
         """Whether most of the running instances have no usable sample, so that few stand for all."""
         ratio = self.missing_ratio
-        return ratio is not None and ratio > _MOST
+        return ratio is not None and ratio > _MAJORITY
 
     @property
     def current(self) -> int | None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from autoscaler.cron import instant, meant, times, zone_of
 
-LONGEST_OPEN: Final = timedelta(days=31)
+MAX_OPEN: Final = timedelta(days=31)
 """An entry is open for at most so long after a start."""
 _LOOKBACK: Final = timedelta(days=32)
 """From a time, all starts of entries that may still be open then."""
@@ -26,7 +26,7 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _READY_BY: Final = 0.9
 """Share of the rest of a day in which the next day's windows are made."""
 _LEAP_YEAR: Final = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
-_MOST_COMPARED: Final = 400
+_MAX_COMPARED: Final = 400
 """Starts of an entry, for `overlap`: a year of daily ones."""
 
 
@@ -56,7 +56,7 @@ class ScheduleEntry(_Kept):
     duration: timedelta | None = None
     """From a start to its end, in elapsed time."""
     until: str | None = None
-    """Expression of the ends: the first one after a start, at most LONGEST_OPEN after it."""
+    """Expression of the ends: the first one after a start, at most MAX_OPEN after it."""
     start: datetime | None = None
     """Local time in `timezone`, as `end`."""
     end: datetime | None = None
@@ -128,7 +128,7 @@ class ScheduleEntry(_Kept):
                 while ending <= start:
                     closes = ending == start and self._closes(start, zone)
                     ending = next(ends, _NEVER)
-                ended = start if closes else min(ending, start + LONGEST_OPEN)
+                ended = start if closes else min(ending, start + MAX_OPEN)
             else:
                 continue
             if start - self.lead_time < ended:
@@ -180,7 +180,7 @@ def _overlap(one: ScheduleEntry, other: ScheduleEntry) -> datetime | None:
 
 @lru_cache(maxsize=2**10)
 def _first_openings(entry: ScheduleEntry) -> tuple[Window, ...]:
-    return tuple(entry.openings(*_LEAP_YEAR, _MOST_COMPARED))
+    return tuple(entry.openings(*_LEAP_YEAR, _MAX_COMPARED))
 
 
 class _Calendar:

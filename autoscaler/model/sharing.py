@@ -42,7 +42,7 @@ class Removal(Struct, frozen=True, gc=False):
     """With the name, what the state knows it by."""
 
 
-class Standing(Struct, frozen=True):
+class LimitUsage(Struct, frozen=True):
     """How far a connection's limits are used."""
 
     connection: str = ""
@@ -58,5 +58,5 @@ class Standing(Struct, frozen=True):
     """Targets to which an earlier write is under way: nothing is written to them in this cycle."""
 
 
-WITHOUT_LIMITS: Final = Standing()
+WITHOUT_LIMITS: Final = LimitUsage()
 """Of a connection that has none."""

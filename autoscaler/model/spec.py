@@ -150,9 +150,9 @@ class ScalingRules:
     """None: the controller's."""
 
 
-LONGEST_WINDOW: Final = timedelta(seconds=3600)
+MAX_WINDOW: Final = timedelta(seconds=3600)
 """autoscaling/v2's limit of stabilizationWindowSeconds."""
-LONGEST_PERIOD: Final = timedelta(seconds=1800)
+MAX_PERIOD: Final = timedelta(seconds=1800)
 """autoscaling/v2's limit of a policy's periodSeconds."""
 
 _15S: Final = timedelta(seconds=15)

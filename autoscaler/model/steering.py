@@ -37,18 +37,18 @@ class Override(Struct, frozen=True, gc=False):
     until: datetime | None
 
 
-class Steering(Struct, frozen=True, gc=False):
+class ManualControls(Struct, frozen=True, gc=False):
     """All that operators have asked of one autoscaler."""
 
     pause: Pause | None = None
     override: Override | None = None
 
-    def at(self, now: datetime) -> "Steering":
+    def at(self, now: datetime) -> "ManualControls":
         """What of it is in force."""
         pause, override = self.pause, self.override
         if pause is None and override is None:
             return self
-        return Steering(
+        return ManualControls(
             pause if pause is not None and (pause.until is None or now < pause.until) else None,
             override if override is not None and (override.until is None or now < override.until) else None,
         )

@@ -15,11 +15,11 @@ from autoscaler.net.errors import (
     TooLarge,
     Unreachable,
 )
-from autoscaler.net.limits import LARGEST_ANSWER, Tls, in_mib, on_this_machine
+from autoscaler.net.limits import MAX_ANSWER, Tls, in_mib, on_this_machine
 from autoscaler.version import USER_AGENT
 
 __all__ = [
-    "LARGEST_ANSWER",
+    "MAX_ANSWER",
     "USER_AGENT",
     "Dropped",
     "HttpError",

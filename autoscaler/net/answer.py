@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from autoscaler.net.errors import Malformed
-from autoscaler.net.limits import LARGEST_ANSWER
+from autoscaler.net.limits import MAX_ANSWER
 from autoscaler.text import plain
 
 _T = TypeVar("_T")
@@ -20,7 +20,7 @@ _BEGINNING: Final = 256
 """Bytes of an answer in an error message."""
 
 
-def decoded(body: bytes, wanted: type[_T], largest: int = LARGEST_ANSWER) -> _T:
+def decoded(body: bytes, wanted: type[_T], largest: int = MAX_ANSWER) -> _T:
     """Return the value as the msgspec type `wanted`. Decoding stops at the first value of another type.
 
     `largest`: the allowed bytes of the answer. Raises Malformed.

@@ -12,12 +12,12 @@ from autoscaler.net.lookup import positive
 _CHUNK: Final = 2**16
 _GZIP: Final = 31
 """zlib's `wbits` for gzip alone."""
-_MOST_MEMBERS: Final = 1000
+_MAX_MEMBERS: Final = 1000
 """Members of one gzip answer. Servers send one; each takes time, even an empty one."""
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
 """Content-Encoding -> whether it is gzip."""
 
-_LONGEST_ENCODING: Final = 40
+_MAX_ENCODING: Final = 40
 """Characters of a Content-Encoding that is shown."""
 
 
@@ -43,7 +43,7 @@ def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
-        shown = repr(encoding) if len(encoding) <= _LONGEST_ENCODING else "something else"  # a cut secret is not found
+        shown = repr(encoding) if len(encoding) <= _MAX_ENCODING else "something else"  # a cut secret is not found
         raise Interrupted(f"its answer is encoded as {shown}; only gzip can be unpacked")
     unpack = _Gzip() if packed else None
     received = 0
@@ -85,6 +85,6 @@ class _Gzip:
 
     def _begin(self) -> None:
         self._count += 1
-        if self._count > _MOST_MEMBERS:
-            raise Interrupted(f"its answer is packed in more than {_MOST_MEMBERS} parts")
+        if self._count > _MAX_MEMBERS:
+            raise Interrupted(f"its answer is packed in more than {_MAX_MEMBERS} parts")
         self._member = zlib.decompressobj(_GZIP)

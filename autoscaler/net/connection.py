@@ -33,7 +33,7 @@ Left: TypeAlias = Callable[[], float]
 Dial: TypeAlias = Callable[[float], socket.socket]
 """Connects a socket within these seconds, for peers without a host and port. Raises OSError."""
 
-_LARGEST_HEAD: Final = 2**20
+_MAX_HEAD: Final = 2**20
 """Bytes of an answer before its body: status, headers, and interim answers (1xx), whose number is unbounded."""
 _PIECE: Final = 2**14
 """Bytes of one send: TLS's largest record. Python applies the time-out to each."""
@@ -97,10 +97,10 @@ def _reply(left: Left, largest: int | None) -> type[http.client.HTTPResponse]:
 
         def begin(self) -> None:
             try:
-                with self._wire.bounded_by(_LARGEST_HEAD):
+                with self._wire.bounded_by(_MAX_HEAD):
                     super().begin()
             except TooLarge:
-                raise Interrupted(f"its headers are larger than {in_mib(_LARGEST_HEAD)}") from None
+                raise Interrupted(f"its headers are larger than {in_mib(_MAX_HEAD)}") from None
             if self.status < http.HTTPStatus.OK:  # the answer itself would count as that of the next request
                 raise Interrupted(f"answered HTTP {self.status}, an interim answer that nobody asked for")
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-MOST_SECRET_BYTES: Final = 64 * 2**10
+MAX_SECRET_BYTES: Final = 64 * 2**10
 """Largest file with a password or a token."""
 _OF_THE_SERVICE: Final = Path("/run/autoscaler")
 """systemd makes it when it starts the service (RuntimeDirectory=); all users may enter it."""
@@ -16,7 +16,7 @@ _HANDED_OVER: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 """Paths of open file descriptors, such as a shell's `<(…)`."""
 
 
-def read_bounded(path: Path, most: int = MOST_SECRET_BYTES) -> bytes:
+def read_bounded(path: Path, most: int = MAX_SECRET_BYTES) -> bytes:
     """Return the file's content. Links are followed, because credentials are often links.
 
     It never waits for a writer: a pipe is read only as an open descriptor, such as standard input or `<(…)`. Raises

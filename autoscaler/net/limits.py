@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-LARGEST_ANSWER: Final = 64 * 2**20
+MAX_ANSWER: Final = 64 * 2**20
 """Decompressed bytes; a list of 13,000 entries of 5 KiB fits.
 
 It protects the process's memory from an endless answer and must not stop a large cluster: an answer that is too large

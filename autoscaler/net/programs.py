@@ -28,7 +28,7 @@ _CHUNK: Final = 2**16
 _LAST_READS: Final = 32
 """Of what an ended program left in its pipes, which hold at most 1 MiB."""
 _SAID_BYTES: Final = 4096
-_LONGEST_LINE: Final = 200
+_MAX_LINE: Final = 200
 
 
 class ProgramFailed(AutoscalerError):
@@ -179,7 +179,7 @@ class _Streams:
     def last_line(self) -> str:
         """Return the last line that is not empty, as short foreign text."""
         lines = [line for line in self._said.splitlines() if line.strip()]
-        return plain(lines[-1][:_LONGEST_LINE].decode(errors="replace")) if lines else ""
+        return plain(lines[-1][:_MAX_LINE].decode(errors="replace")) if lines else ""
 
     def _keep(self, chunk: bytes) -> None:
         self.too_large = self.too_large or len(self.output) + len(chunk) > self._largest

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus, unquote_plus, urlsplit
 
 HIDDEN: Final = "<secret>"
 """What stands in a text in place of a secret."""
-_SHORTEST: Final = 4
+_MIN_CHARACTERS: Final = 4
 """Characters. A shorter value is in too many words to be hidden, and is no secret."""
 _IN_DATA: Final = 16
 """Characters of a secret that is replaced in data too: a shorter one may be a label's value, such as `prometheus`."""
@@ -31,7 +31,7 @@ class Secrets:
     """Values that no text may show."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        fit = {each for each in values if len(each) >= _SHORTEST and each.lower() not in _ORDINARY}
+        fit = {each for each in values if len(each) >= _MIN_CHARACTERS and each.lower() not in _ORDINARY}
         self._values: Final = sorted(fit, key=len, reverse=True)
 
     def hidden(self, text: str) -> str:

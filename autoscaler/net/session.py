@@ -16,7 +16,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from autoscaler.net.body import read_body
 from autoscaler.net.connection import Dial, Left, bounded
 from autoscaler.net.errors import Dropped, HttpError, Unreachable, http_error
-from autoscaler.net.limits import LARGEST_ANSWER, Tls
+from autoscaler.net.limits import MAX_ANSWER, Tls
 from autoscaler.net.lookup import positive
 from autoscaler.net.secrets import Secrets, of_headers, of_proxies
 from autoscaler.version import USER_AGENT
@@ -40,7 +40,7 @@ class Session(requests.Session):
         self,
         tls: Tls | None = None,
         *,
-        largest: int = LARGEST_ANSWER,
+        largest: int = MAX_ANSWER,
         dial: Dial | None = None,
         environment: bool = False,
         compressed: bool = True,

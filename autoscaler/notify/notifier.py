@@ -14,11 +14,11 @@ from autoscaler.record.outbox import Outbox, Waiting
 from autoscaler.text import listed
 from autoscaler.threads import NoThread, spawn
 
-_LONGEST_PAUSE: Final = 60.0
+_MAX_PAUSE: Final = 60.0
 """Seconds between tries. The pause begins with 1 s, and doubles with each failure."""
 _NAMED: Final = 3
 """Problems of a configuration that a notice lists; it counts the others."""
-_MOST_UNSAVED: Final = 100
+_MAX_UNSAVED: Final = 100
 
 
 class Notifier:
@@ -52,7 +52,7 @@ class Notifier:
 
     def reload_refused(self, problems: Sequence[str]) -> None:
         """Tell that this daemon has refused a configuration."""
-        if self._webhook is not None and len(self._unsaved) < _MOST_UNSAVED:
+        if self._webhook is not None and len(self._unsaved) < _MAX_UNSAVED:
             message = listed([*problems[:_NAMED]], _NAMED, max(0, len(problems) - _NAMED))
             self._unsaved.append(Notice(NoticeType.RELOAD_REFUSED, self._host, message))
 
@@ -110,7 +110,7 @@ class Notifier:
         return True
 
     def _failed(self, error: str) -> None:
-        pause = min(_LONGEST_PAUSE, 2.0**self._failures)
+        pause = min(_MAX_PAUSE, 2.0**self._failures)
         self._failures = min(self._failures + 1, 10)
         self._due = self._clock.monotonic() + pause
         self._logger.error("notices_failed", error=f"{error}; the next try is in {pause:.0f} s")

@@ -25,8 +25,8 @@ from autoscaler.times import rfc3339
 SOURCE: Final = "prometheus-autoscaler"
 TIMEOUT_SECONDS: Final = 5.0
 """Limit of one request, from connecting to the last byte of the answer."""
-_LARGEST_ANSWER: Final = 2**16
-_SHORTEST_KEY: Final = 24
+_MAX_ANSWER: Final = 2**16
+_MIN_KEY: Final = 24
 """Bytes. Source: Standard Webhooks, "Signature scheme"."""
 _TRY_AGAIN: Final = (408, 429)
 """Statuses of 4xx that are no verdict on the notice."""
@@ -59,7 +59,7 @@ def post(webhook: Webhook, event_id: str, at: datetime, notice: Notice, now: dat
         return Answer(Result.FAILED, str(error))
     body = cloud_event(event_id, at, notice)
     headers = {"Content-Type": "application/cloudevents+json; charset=UTF-8", **signature(key, event_id, now, body)}
-    with Session(largest=_LARGEST_ANSWER, environment=True, secrets=of_url(webhook.url)) as session:
+    with Session(largest=_MAX_ANSWER, environment=True, secrets=of_url(webhook.url)) as session:
         try:
             status = session.post(webhook.url, data=body, headers=headers, timeout=TIMEOUT_SECONDS).status_code
         except HttpError as error:
@@ -109,6 +109,6 @@ def read_key(file: Path) -> bytes:
         raise ValueError(f"{file} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, binascii.Error):
         raise ValueError(f"{file} does not hold base64; {remedy}") from None
-    if len(key) < _SHORTEST_KEY:
-        raise ValueError(f"the key in {file} has {len(key)} bytes, and at least {_SHORTEST_KEY} are needed; {remedy}")
+    if len(key) < _MIN_KEY:
+        raise ValueError(f"the key in {file} has {len(key)} bytes, and at least {_MIN_KEY} are needed; {remedy}")
     return key

@@ -25,7 +25,7 @@ _INFO: Final = "PromQL info:"
 """Prefix of remarks that do not affect the result."""
 _WARNING: Final = "PromQL warning:"
 """Prefix of warnings about the expression and its samples. Other warnings concern the server's storage."""
-_MOST_WARNINGS: Final = 3
+_MAX_WARNINGS: Final = 3
 """Most warnings shown."""
 FARTHEST_SECONDS: Final = 60.0
 """Largest difference between the requested time and a sample's, and between two clocks."""
@@ -37,7 +37,7 @@ MORE_ROOM: Final = (
 REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 """HTTP statuses of a server that does not accept the credentials. Its text may repeat them."""
 _NEITHER: Final = "it has neither data nor an error"
-_BYTES_A_QUOTE: Final = 10
+_BYTES_PER_QUOTE: Final = 10
 """Every name and value has two quotes, and each quote takes up to 40 bytes once decoded.
 
 An answer with one quote in ten bytes takes four times its size in memory.
@@ -163,7 +163,7 @@ def decoded_as(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw) -> _T:
 
 
 def _raw(body: bytes, status: int, largest: int) -> msgspec.Raw:
-    if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_A_QUOTE, _QUOTES_ALWAYS_READ):
+    if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_PER_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
         raise QueryError(more, Outcome.TOO_LARGE)
     if status == HTTPStatus.NOT_FOUND:  # it can come with JSON of the same form, for example from this daemon
@@ -255,6 +255,6 @@ def _check_time(time: float, at: float) -> None:
 
 def _listed(lines: Sequence[str]) -> str:
     """Join the first few lines and the number of others, within the length limit."""
-    shown = plain("; ".join(plain(line) for line in lines[:_MOST_WARNINGS]))
-    more = len(lines) - _MOST_WARNINGS
+    shown = plain("; ".join(plain(line) for line in lines[:_MAX_WARNINGS]))
+    more = len(lines) - _MAX_WARNINGS
     return f"{shown} and {more} more" if more > 0 else shown

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, PlannedQuery
 
-MOST_COSTLY: Final = 250
+MAX_COSTLY: Final = 250
 """Most questions of a source that are asked alone because of their cost. Beyond this, the source is slow."""
 CHEAP_SHARE: Final = 1 / 4
 """Largest share of a query's time limit that counts as cheap."""
@@ -91,7 +91,7 @@ class AloneQuestions:
                 if result.outcome is Outcome.ANSWERED:
                     after = None if known is None else known.answered(result.share, now)
                 else:
-                    after = _failed(result, known, full=heavy >= MOST_COSTLY) if responsive else known
+                    after = _failed(result, known, full=heavy >= MAX_COSTLY) if responsive else known
                 heavy += _is_heavy(after) - _is_heavy(known)
                 if after is not None:
                     found[question] = after

@@ -15,7 +15,7 @@ from requests import Response
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
-from autoscaler.errors import LONGEST_MESSAGE, MetricError
+from autoscaler.errors import MAX_MESSAGE, MetricError
 from autoscaler.net import HttpError, Late, Malformed, TooLarge, Unreachable, on_this_machine
 from autoscaler.net.answer import beginning
 from autoscaler.net.secrets import Secrets, of_headers
@@ -25,7 +25,7 @@ from autoscaler.observe.credentials import Credentials, plain_headers, without_l
 from autoscaler.observe.failure import QueryError, QueryFailure, not_now
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.methods import (
-    LONGEST_URL,
+    MAX_URL,
     MAY_REFUSE_METHOD,
     OF_THE_API,
     Method,
@@ -40,7 +40,7 @@ from autoscaler.text import plain
 _AWS_ERROR: Final = re.compile(r"[A-Za-z]{1,64}Exception\b")
 """The beginning of AWS' header for the kind of an error. No other text of a refusal is shown: it may repeat secrets."""
 _T = TypeVar("_T")
-_LONGEST_TYPE: Final = 128
+_MAX_TYPE: Final = 128
 """Longest content type shown, in bytes."""
 
 
@@ -102,7 +102,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         """Return the answer by GET or POST. If the source refuses the method, the other one is tried once."""
         form, began = {**self._source.params, **question}, self._clock.monotonic()
         length, first = self._methods.url_length(path, form), self._methods.choose(form)
-        if first == "GET" and self._methods.longest_text is not None and length > LONGEST_URL:
+        if first == "GET" and self._methods.longest_text is not None and length > MAX_URL:
             return self._too_long(length)
         answer, status = self._exchange(first, path, form, seconds, parse)
         if status == HTTPStatus.OK:
@@ -110,7 +110,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
         if status not in MAY_REFUSE_METHOD:
             return answer
         second = other(first)
-        if second == "GET" and length > LONGEST_URL:
+        if second == "GET" and length > MAX_URL:
             self._methods.refused(first, status)
             return self._too_long(length)
         left = seconds - (self._clock.monotonic() - began)
@@ -184,7 +184,7 @@ def compressed(source: PrometheusSource) -> bool:
 
 def _failure(error: HttpError | MetricError) -> QueryFailure:
     """Return an error as a value, because its traceback keeps the whole answer in memory."""
-    text = plain(str(error), LONGEST_MESSAGE)
+    text = plain(str(error), MAX_MESSAGE)
     match error:
         case QueryError():
             return QueryFailure(text, outcome=error.outcome, answered=True)
@@ -215,7 +215,7 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str, se
             text = f"{said} with an error whose text may repeat secrets; {remedy}"
         raise QueryError(text, error.outcome) from None
     except NotAnAnswer as error:
-        kind = plain(response.headers.get("Content-Type", "no content type"), _LONGEST_TYPE)
+        kind = plain(response.headers.get("Content-Type", "no content type"), _MAX_TYPE)
         wrong = ": ".join(filter(None, (plain(str(error), 256), _words(response, secrets))))
         if error_type := _AWS_ERROR.match(response.headers.get("x-amzn-ErrorType", "")):
             wrong = error_type[0]

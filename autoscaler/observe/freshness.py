@@ -12,7 +12,7 @@ from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.quantity import format_seconds
 
 _FARTHEST: Final = timedelta(seconds=FARTHEST_SECONDS)
-_MOST_DIGITS: Final = 10
+_MAX_DIGITS: Final = 10
 """Most digits of an Age in seconds: 68 years."""
 _DATE_LENGTH: Final = len("Sun, 06 Nov 1994 08:49:37 GMT")
 
@@ -36,7 +36,7 @@ def check_fresh(headers: Mapping[str, str], asked: datetime, answered: datetime)
     `asked` and `answered` are this machine's times of the request and of the complete answer. Invalid headers are
     ignored.
     """
-    age = headers.get("Age", "").partition(",")[0].strip()[: _MOST_DIGITS + 1]
+    age = headers.get("Age", "").partition(",")[0].strip()[: _MAX_DIGITS + 1]
     if age.isascii() and age.isdecimal() and int(age) > FARTHEST_SECONDS:
         raise MetricError(
             f"answered from a cache, with an answer {int(age)} s old (header Age); exclude /api/v1/query from caching"

@@ -10,7 +10,7 @@ from autoscaler.observe.plan import Question, questions_of
 from autoscaler.observe.planner import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
-_MOST_HELD: Final = 100_000
+_MAX_HELD: Final = 100_000
 """Samples kept before observations are made early."""
 Complete: TypeAlias = Callable[[Autoscaler, Answers], object]
 """Makes one autoscaler's observation from the answers."""
@@ -24,7 +24,7 @@ class Gathering:
         scalers: Sequence[Autoscaler],
         complete: Complete,
         targets_read: Callable[[], bool] = lambda: True,
-        most_held: int = _MOST_HELD,
+        most_held: int = _MAX_HELD,
     ) -> None:
         """`complete` is called once for each autoscaler, and early only if `targets_read` returns True.
 

@@ -15,11 +15,11 @@ from autoscaler.text import plain
 _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>\d+))?")
 CONTAINER_LABELS: Final = ("task", "container")
 """Default labels that name a container or task of an instance."""
-_MOST_NAMED: Final = 20
+_MAX_NAMED: Final = 20
 """Most unmatched samples listed. A shared query may return a whole fleet's."""
-_MOST_COMPARED: Final = 1000
+_MAX_COMPARED: Final = 1000
 """Most samples without an instance label that are compared to list the first in order."""
-_LONGEST_VALUE: Final = 200
+_MAX_VALUE: Final = 200
 """Characters of a label value that distinguish unmatched samples, and bytes of it that are shown."""
 
 
@@ -71,11 +71,11 @@ def join(points: Iterable[Point], instances: Iterable[Instance], label: str | No
             else:
                 mine.append(point)
         else:
-            unmatched_labels.add((name, value[:_LONGEST_VALUE]))
+            unmatched_labels.add((name, value[:_MAX_VALUE]))
     if not unmatched_labels and not nameless:  # the usual case
         return Joined(found, (), 0)
-    unmatched = [f'{name}="{plain(value, _LONGEST_VALUE)}"' for name, value in nsmallest(_MOST_NAMED, unmatched_labels)]
-    texts = nsmallest(_MOST_NAMED - len(unmatched), map(str, nameless[:_MOST_COMPARED]))
+    unmatched = [f'{name}="{plain(value, _MAX_VALUE)}"' for name, value in nsmallest(_MAX_NAMED, unmatched_labels)]
+    texts = nsmallest(_MAX_NAMED - len(unmatched), map(str, nameless[:_MAX_COMPARED]))
     unmatched += [f"no {' or '.join(labels)}: {text}" for text in texts]
     none_named = texts[0] if texts and not found and not unmatched_labels else None
     return Joined(found, tuple(unmatched), len(unmatched_labels) + len(nameless) - len(unmatched), none_named)

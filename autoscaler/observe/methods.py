@@ -25,12 +25,12 @@ OF_THE_API: Final = (
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
 """HTTP statuses with which Prometheus' API itself answers a query."""
-LONGEST_URL: Final = 8192
+MAX_URL: Final = 8192
 """Bytes of the longest URL that is sent where POST is refused. Proxies commonly reject longer ones."""
-_LONGEST_URL_QUERY: Final = 2000
+_MAX_URL_QUERY: Final = 2000
 """Longest parameters of a GET, in characters, where POST passes."""
 _HOLDS_SECONDS: Final = 3600.0
-_MOST_ENCODED: Final = 3
+_MAX_ENCODED: Final = 3
 """Bytes of a URL for one byte of text."""
 
 
@@ -58,7 +58,7 @@ class Methods:
         if refusal is None or refusal.method != "POST":
             return None
         rest = self.url_length("query", {**self._params, "time": "1763802498.500", "query": ""})
-        return (LONGEST_URL - rest) // _MOST_ENCODED
+        return (MAX_URL - rest) // _MAX_ENCODED
 
     def url_length(self, path: str, form: Mapping[str, str]) -> int:
         """Return the length of the URL of a GET, in bytes."""
@@ -69,7 +69,7 @@ class Methods:
         refusal = self._refusal
         if refusal is not None and self._clock.monotonic() < refusal.until:
             return other(refusal.method)
-        return "POST" if len(urlencode(form)) > _LONGEST_URL_QUERY else "GET"
+        return "POST" if len(urlencode(form)) > _MAX_URL_QUERY else "GET"
 
     def passed(self, method: Method) -> None:
         """Note that the source's API has answered a query by this method."""
@@ -87,7 +87,7 @@ class Methods:
         status = "" if refusal is None else f" with HTTP {refusal.status}"
         return (
             f"refuses POST{status}, and by GET the query's URL has {length:,} bytes, above the limit of "
-            f"{LONGEST_URL:,}; let its proxy pass POST of /api/v1/query, or shorten the expression"
+            f"{MAX_URL:,}; let its proxy pass POST of /api/v1/query, or shorten the expression"
         )
 
 

@@ -19,7 +19,7 @@ from autoscaler.observe.secret_files import secret_of
 
 _SECONDS: Final = 30.0
 """Time limit of a request for a token. Queries wait for less, and use a later token in the next cycle."""
-_LARGEST: Final = 2**18
+_MAX_ANSWER_BYTES: Final = 2**18
 """Bytes. Tokens with many claims have some KiB."""
 _OK: Final = 200
 _ERRORS: Final = {
@@ -66,7 +66,7 @@ def request_token(settings: OAuth2) -> tuple[Bearer, float]:
     server = f"cannot be asked: oauth2.tokenUrl {settings.token_url}"
     try:
         secrets = settings.endpoint_params.values()
-        with Session(settings.tls, largest=_LARGEST, environment=True, secrets=secrets) as session:
+        with Session(settings.tls, largest=_MAX_ANSWER_BYTES, environment=True, secrets=secrets) as session:
             answer = session.request(
                 "POST",
                 settings.token_url,
@@ -77,14 +77,14 @@ def request_token(settings: OAuth2) -> tuple[Bearer, float]:
             )
         if answer.status_code != _OK:
             raise MetricError(f"{server} {_refusal(answer.status_code, answer.content)}")
-        return _token(decoded(answer.content, _Token, _LARGEST), server)
+        return _token(decoded(answer.content, _Token, _MAX_ANSWER_BYTES), server)
     except HttpError as error:
         raise MetricError(f"{server}: {error}") from None
 
 
 def _refusal(status: int, body: bytes) -> str:
     try:
-        code = decoded(body, _Error, _LARGEST).error
+        code = decoded(body, _Error, _MAX_ANSWER_BYTES).error
     except HttpError:
         code = ""
     name = f" ({code})" if code in _ERRORS else ""

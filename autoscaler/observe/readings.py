@@ -29,7 +29,7 @@ from autoscaler.observe.result import Point, ResultType, milli
 from autoscaler.quantity import Milli, format_duration
 from autoscaler.text import listed, plain
 
-_LONGEST_LIST: Final = 256
+_MAX_LIST: Final = 256
 """Bytes shown of one instance's samples. Each of thousands of instances may have too many."""
 _REMEDY: Final = {
     ResultType.SCALAR: "a scalar names no instance; drop scalar(), or use it with an External or Object metric",
@@ -130,9 +130,7 @@ def instance_samples(
         elif ages is not None and not fresh:
             dropped.append(f"{name}: {ages.problem(mine[0])}")
         else:
-            dropped.append(
-                f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _LONGEST_LIST)}"
-            )
+            dropped.append(f"{name}: has {len(fresh)} samples where one is needed: {plain(_some(fresh), _MAX_LIST)}")
     return InstanceReading(samples, {}, joined.unmatched, joined.more_unmatched, tuple(dropped))
 
 

@@ -16,11 +16,11 @@ from autoscaler.errors import MetricError
 from autoscaler.quantity import MAX_MILLI, Milli
 from autoscaler.text import plain
 
-_MOST_LABELS: Final = 16
+_MAX_LABELS: Final = 16
 """Most labels of a sample shown."""
-_LONGEST_LABEL: Final = 64
+_MAX_LABEL: Final = 64
 """Longest label name or value shown, in bytes."""
-_LONGEST_TEXT: Final = 256
+_MAX_TEXT: Final = 256
 """Longest sample shown, in bytes."""
 
 
@@ -42,9 +42,9 @@ class Point(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         """Format the first labels. The server controls their number and length."""
-        shown = nsmallest(_MOST_LABELS, self.labels.items())
-        labels = ", ".join(f'{plain(name, _LONGEST_LABEL)}="{plain(value, _LONGEST_LABEL)}"' for name, value in shown)
-        return "{" + plain(labels, _LONGEST_TEXT) + "}"
+        shown = nsmallest(_MAX_LABELS, self.labels.items())
+        labels = ", ".join(f'{plain(name, _MAX_LABEL)}="{plain(value, _MAX_LABEL)}"' for name, value in shown)
+        return "{" + plain(labels, _MAX_TEXT) + "}"
 
 
 @dataclass(frozen=True, slots=True)

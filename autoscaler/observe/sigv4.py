@@ -29,7 +29,7 @@ _STS: Final = Config(
     retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=30, user_agent_extra=USER_AGENT
 )
 _SESSION_NAME: Final = "prometheus-autoscaler"
-_LONGEST: Final = 300
+_MAX_ERROR_BYTES: Final = 300
 """Bytes of an error of AWS."""
 
 
@@ -112,9 +112,9 @@ def _described(error: Exception, secrets: Secrets) -> str:
     """
     match error:
         case BotoCoreError() | ClientError() | RuntimeError():  # keys that have ended are a RuntimeError
-            return plain(secrets.hidden(str(error)).strip().partition("\n")[0].rstrip("."), _LONGEST)
+            return plain(secrets.hidden(str(error)).strip().partition("\n")[0].rstrip("."), _MAX_ERROR_BYTES)
         case OSError() if error.filename:
-            return plain(f"{words(error)}: {error.filename}", _LONGEST)
+            return plain(f"{words(error)}: {error.filename}", _MAX_ERROR_BYTES)
     return f"the keys cannot be read ({type(error).__name__})"
 
 

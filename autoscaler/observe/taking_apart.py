@@ -4,7 +4,7 @@ This must not overload the source further:
 
 - A query is taken apart only if the source answered quickly in this cycle: another query, or this one with a refusal.
   Where neither is so, one member is asked first.
-- At most MOST_COSTLY members are asked alone because of their cost, including those of earlier cycles. Beyond this, the
+- At most MAX_COSTLY members are asked alone because of their cost, including those of earlier cycles. Beyond this, the
   source is slow. While the source answers nothing but refusals, the limit holds for refused members too.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from autoscaler.observe.asked_alone import MOST_COSTLY
+from autoscaler.observe.asked_alone import MAX_COSTLY
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import PlannedQuery
@@ -52,7 +52,7 @@ class TakingApart:
         """Whether the source has answered a query quickly, and not with an error."""
         self.given_up: list[tuple[PlannedQuery, QueryFailure]] = []
         """Members that are not asked alone in this cycle, with the error of their merged query."""
-        self._left = MOST_COSTLY - heavy
+        self._left = MAX_COSTLY - heavy
         """How many more members may be asked because of their cost."""
         self._rank = {question: rank for rank, question in enumerate(unanswered)}
         self._turn = turn

@@ -9,7 +9,7 @@ from typing import Final, Self
 from sqlalchemy import Connection, func, select, text
 
 from autoscaler.errors import StateError
-from autoscaler.model import Decision, Steering
+from autoscaler.model import Decision, ManualControls
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
 from autoscaler.record.database import Readers, locate, place
@@ -24,7 +24,7 @@ from autoscaler.record.values import Cut, EventRow, Record, StateSize
 
 _EARLIEST: Final = -(2**62)
 _LATEST: Final = 2**62
-_MOST_LEFT: Final = 1_000
+_MAX_LEFT: Final = 1_000
 """Autoscalers listed that no configuration has any more: those that were decided last."""
 
 
@@ -175,11 +175,11 @@ class Archive:
         with self._readers.begin() as connection:
             return {row.name: from_micros(row.first) for row in connection.execute(query)}
 
-    def steering(self) -> Mapping[str, Steering]:
+    def steering(self) -> Mapping[str, ManualControls]:
         """Return pauses and overrides by autoscaler name, expired ones included, damaged ones left out."""
         with self._readers.begin() as connection:
             found = read_steering(connection)
-        return {name: asked for name, asked in found.items() if isinstance(asked, Steering)}
+        return {name: asked for name, asked in found.items() if isinstance(asked, ManualControls)}
 
     def ownership(self) -> Ownership | None:
         """Return which daemons share the state and what each serves; None on SQLite, which has one daemon."""
@@ -227,7 +227,7 @@ class Archive:
         others = {key: cycle for key, cycle in cycles.items() if key not in mine}
         self._alone = frozenset(mine) if sqlite and not others else None
         served = {key for key, cycle in others.items() if cycle.followed or key in configured}
-        left = nlargest(_MOST_LEFT, others.keys() - served, key=lambda key: others[key].at)
+        left = nlargest(_MAX_LEFT, others.keys() - served, key=lambda key: others[key].at)
         kept = {key: one for key, one in self._of_others.items() if key in served and one.number == others[key].number}
         read = self._read_newest((served - kept.keys()).union(left))
         self._of_others = kept | {key: one for key, one in read.items() if key in served}

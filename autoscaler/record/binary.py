@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 _LEVEL: Final = 6
 """Level of zstd. Higher levels take several times as long for a few percent."""
-_LARGEST: Final = 2**28
+_MAX_UNPACKED_BYTES: Final = 2**28
 """Bytes that a block may unpack to. A damaged length must not allocate all memory."""
 _ESCAPED: Final = b"\xc1"
 """First byte of a value with escaped texts and large numbers. MessagePack never uses it."""
@@ -100,9 +100,9 @@ def pack(data: bytes) -> bytes:
 def unpack(data: bytes) -> bytes:
     """Return the data of `pack`. Raises StateError if it is damaged."""
     try:
-        if zstandard.frame_content_size(data) > _LARGEST:
+        if zstandard.frame_content_size(data) > _MAX_UNPACKED_BYTES:
             raise StateError(f"a recorded value cannot be unpacked: its length is wrong; {_DAMAGED}")
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=_LARGEST)
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=_MAX_UNPACKED_BYTES)
     except zstandard.ZstdError as error:
         raise StateError(f"a recorded value cannot be unpacked: {error}; {_DAMAGED}") from error
 

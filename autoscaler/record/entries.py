@@ -15,7 +15,7 @@ from autoscaler.model import (
     Autoscaler,
     Decision,
     History,
-    Intent,
+    PendingWrite,
     Recommendation,
     ScaleEvent,
     Sightings,
@@ -48,7 +48,7 @@ class _Remembered(msgspec.Struct, array_like=True):
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
-    unfinished: Intent | None
+    unfinished: PendingWrite | None
     decision: tuple[bytes, ...] | None
     """Columns DECISION of the newest decision, which include the rest of the History. None: there is none."""
     spec: int
@@ -187,7 +187,7 @@ def _columns_of(latest: Decision | None, history: History) -> tuple[bytes, ...] 
     return decision_columns(later(latest, step) if step else latest)
 
 
-class IntentRow(NamedTuple):
+class PendingRow(NamedTuple):
     """A memory with an intent, to be committed before the write."""
 
     entry: Entry
@@ -196,7 +196,7 @@ class IntentRow(NamedTuple):
     row: dict[str, Any]
 
     @classmethod
-    def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "IntentRow":
+    def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "PendingRow":
         """`history`: with the unfinished write. Raises OverflowError if a size is too large."""
         assert history.unfinished is not None  # noqa: S101 - for mypy: it is the intent
         sizes = [history.unfinished.decided_from, *[each.size for each in history.unfinished.and_earlier]]

@@ -27,6 +27,7 @@ from autoscaler.model import (
     Held,
     HoldReason,
     InstanceReading,
+    ManualControls,
     MetricFailure,
     MetricOutcome,
     Observation,
@@ -39,7 +40,6 @@ from autoscaler.model import (
     ScaleChange,
     ScaleEvent,
     Status,
-    Steering,
     Step,
     TargetRef,
     TargetState,
@@ -99,7 +99,7 @@ class RareChanges(msgspec.Struct, array_like=True):
 
     conditions: tuple[Condition, ...]
     warnings: tuple[str, ...]
-    steering: Steering
+    steering: ManualControls
     minimum: int | None
     maximum: int | None
     dry_run: bool

@@ -17,20 +17,20 @@ from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.rows import Row
 
-PAGES_A_BLOCK: Final = 240
+PAGES_PER_BLOCK: Final = 240
 """Largest number of pages in a segment: an hour at the default period of 15 s."""
 _HOUR: Final = 3_600_000_000
 """In microseconds."""
-_FEWEST_PAGES: Final = 20
+_MIN_PAGES: Final = 20
 """Smallest number of pages in a segment, for long periods. Fewer pages compress badly."""
-MOST_BYTES: Final = 2**24
+MAX_BYTES: Final = 2**24
 """Bytes of a segment after which the next one begins early (16 MiB)."""
 _STALE: Final = timedelta(hours=12)
 """Age of its newest page after which a segment gets no more pages."""
 LEFT_ALONE: Final = timedelta(hours=24)
 """Age of its newest page after which a segment is packed even if no other segment followed: its shard is gone."""
 SEGMENT: Final = 256
-"""Page numbers reserved for a segment: PAGES_A_BLOCK, rounded up."""
+"""Page numbers reserved for a segment: PAGES_PER_BLOCK, rounded up."""
 
 _PAGE: Final = Binary[Mapping[int, Row]](dict[int, Row])
 _RAW_PAGE: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
@@ -103,11 +103,11 @@ class Page(NamedTuple):
         `maxSize`, so a segment holds about an hour. The first segments of chunks have different lengths, so that not
         all chunks are packed at once.
         """
-        most = min(PAGES_A_BLOCK, max(_FEWEST_PAGES, _HOUR // period))
+        most = min(PAGES_PER_BLOCK, max(_MIN_PAGES, _HOUR // period))
         segment, place = divmod(self.number, SEGMENT)
         if not self.written:
             return (segment + 1) * SEGMENT + 37 * chunk % most
-        if place + 1 >= most or self.bytes > MOST_BYTES or not timedelta(0) <= at - self.at < _STALE:
+        if place + 1 >= most or self.bytes > MAX_BYTES or not timedelta(0) <= at - self.at < _STALE:
             return (segment + 1) * SEGMENT
         return self.number + 1
 

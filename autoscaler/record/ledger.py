@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select
 
-from autoscaler.decide import announced
+from autoscaler.decide import with_pending_write
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.isolation import each, without
 from autoscaler.model import (
@@ -27,11 +27,11 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
+    LimitUsage,
+    ManualControls,
     Observed,
     ShardName,
     Sightings,
-    Standing,
-    Steering,
     TargetRef,
     shard_of,
 )
@@ -43,9 +43,9 @@ from autoscaler.record.claims import Claims
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
-    IntentRow,
     Key,
     Newest,
+    PendingRow,
     key_of,
     load_entries,
     target_from,
@@ -61,7 +61,7 @@ from autoscaler.record.sighting_cache import SightingCache, by_target
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
 
-_NOTHING_ASKED: Final = Steering()
+_NOTHING_ASKED: Final = ManualControls()
 _ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
 
 
@@ -204,7 +204,7 @@ class Ledger:
         self._loaded()
         return self._sightings.of(targets, self._moment)
 
-    def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> Standing:
+    def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> LimitUsage:
         """Return how far the connection's limits are used. Raises StateError.
 
         `busy`: targets with an earlier write under way.
@@ -240,10 +240,10 @@ class Ledger:
             one.apply()
         return broken
 
-    def _intent(self, entry: Entry, made: Decision) -> IntentRow:
+    def _intent(self, entry: Entry, made: Decision) -> PendingRow:
         """Return the memory with the decision's intent. Raises OverflowError."""
-        history = announced(self._scalers[made.name], entry.history, made)
-        return IntentRow.of(entry, history, made.now, self._moment_of([made]))
+        history = with_pending_write(self._scalers[made.name], entry.history, made)
+        return PendingRow.of(entry, history, made.now, self._moment_of([made]))
 
     def record(
         self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]

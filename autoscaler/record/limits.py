@@ -17,14 +17,14 @@ from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.errors import StateError
 from autoscaler.model import (
     CONNECTION_LIMITS,
-    LONGEST_PERIOD,
+    MAX_PERIOD,
     Autoscaler,
     ConnectionLimits,
     Decision,
     History,
+    LimitUsage,
     Removal,
     RemovalBudget,
-    Standing,
     TargetRef,
 )
 from autoscaler.moment import Moment
@@ -60,13 +60,13 @@ class Limits:
         self._intended: Mapping[int, _IntendedRemoval] = {}
         """The removals of the current cycle, by autoscaler id."""
 
-    def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> Standing:
+    def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> LimitUsage:
         """Return how far the limits are used at this moment."""
         budget = self.limits.removal_budget
         removals = () if budget is None else _read_removals(connection, self._name, budget, moment)
         sizes = {} if self.limits.max_total is None else self._sizes(connection)
         own = {key[0]: sizes.pop(key) for key in self.scalers if key in sizes}
-        return Standing(self._name, self.limits, removals, own, sum(sizes.values()), busy)
+        return LimitUsage(self._name, self.limits, removals, own, sum(sizes.values()), busy)
 
     def begin(self) -> None:
         """Begin a cycle. Removals that an earlier cycle did not record stay counted."""
@@ -173,11 +173,11 @@ def _delete_old_removals(connection: Connection, name: str, moment: Moment) -> N
     """Delete the removals of the adapter connection `name` that no period can include."""
     owner = schema.autoscaler
     own = select(owner.c.id).where(owner.c.id == _TABLE.c.autoscaler_id, owner.c.connection == name).exists()
-    connection.execute(delete(_TABLE).where(are_older(_TABLE, moment, LONGEST_PERIOD), own))
+    connection.execute(delete(_TABLE).where(are_older(_TABLE, moment, MAX_PERIOD), own))
 
 
 def _intend_removals(
-    connection: Connection, pairs: Iterable[tuple[Entry, Decision]], standing: Standing, moment: Moment
+    connection: Connection, pairs: Iterable[tuple[Entry, Decision]], standing: LimitUsage, moment: Moment
 ) -> Mapping[int, _IntendedRemoval]:
     """Count the scale-ins among these, of a cycle that began at this moment. Returns them by autoscaler id."""
     known = {(one.name, one.at): one for one in standing.removals}

@@ -23,9 +23,9 @@ from autoscaler.record.database import Database, Readers
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.times import from_micros
 
-MOST_WAITING: Final = 1_000
+MAX_WAITING: Final = 1_000
 """Of more, the oldest are deleted."""
-LONGEST_WAIT: Final = timedelta(days=1)
+MAX_WAIT: Final = timedelta(days=1)
 
 _NOTICE: Final = Binary[Notice](Notice)
 _TABLE: Final = schema.notice
@@ -67,8 +67,8 @@ class Outbox:
         """
         newest = select(_TABLE.c.id).order_by(_TABLE.c.at.desc(), _TABLE.c.id)
         with self._readers.begin() as connection:
-            old = are_older(_TABLE, self._with_database(connection, moment), LONGEST_WAIT)
-            beyond = old | _TABLE.c.id.in_(newest.offset(MOST_WAITING))
+            old = are_older(_TABLE, self._with_database(connection, moment), MAX_WAIT)
+            beyond = old | _TABLE.c.id.in_(newest.offset(MAX_WAITING))
             if connection.execute(select(_TABLE.c.id).where(beyond).limit(1)).first() is None:
                 return 0
         with self._database.writing() as connection:

@@ -210,7 +210,7 @@ steering = Table(
     "steering",  # pauses and overrides of operators, until they expire or are removed
     metadata,
     Column("name", Text, primary_key=True),
-    Column("body", LargeBinary, nullable=False),  # model.Steering
+    Column("body", LargeBinary, nullable=False),  # model.ManualControls
 )
 
 counter = Table(

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import URL, Connection, delete
 
 from autoscaler.clock import Clock, SystemClock
-from autoscaler.model import Autoscaler, ShardName, Steering
+from autoscaler.model import Autoscaler, ManualControls, ShardName
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.archive import Archive
@@ -139,7 +139,9 @@ class State:
             del ended[: len(over)]
         self._context.housekeeper.tidy(now)
 
-    def change_steering(self, change: SteeringChange, event: SteeringEvent, now: datetime) -> Mapping[str, Steering]:
+    def change_steering(
+        self, change: SteeringChange, event: SteeringEvent, now: datetime
+    ) -> Mapping[str, ManualControls]:
         """Change pauses and overrides, as `steering.change_steering` does it. Raises StateError."""
         return change_steering(self._database, change, event, now)
 

@@ -7,23 +7,23 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from autoscaler.errors import StateError
-from autoscaler.model import Event, Steering
+from autoscaler.model import Event, ManualControls
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
 from autoscaler.record.recording import event_row
 from autoscaler.record.times import to_micros
 
-STEERING: Final = Binary[Steering](Steering)
-SteeringChange: TypeAlias = Callable[[Mapping[str, Steering]], Mapping[str, Steering]]
-"""Takes all steering by autoscaler name and returns what changes. An empty Steering deletes the autoscaler's."""
-SteeringEvent: TypeAlias = Callable[[Steering, Steering], Event | None]
+STEERING: Final = Binary[ManualControls](ManualControls)
+SteeringChange: TypeAlias = Callable[[Mapping[str, ManualControls]], Mapping[str, ManualControls]]
+"""Takes all steering by autoscaler name and returns what changes. An empty ManualControls deletes the autoscaler's."""
+SteeringEvent: TypeAlias = Callable[[ManualControls, ManualControls], Event | None]
 """Takes an autoscaler's steering before and after a change and returns the event; None: no event."""
 
 
 def change_steering(
     database: Database, change: SteeringChange, event: SteeringEvent, now: datetime
-) -> Mapping[str, Steering]:
+) -> Mapping[str, ManualControls]:
     """Change steering, with events at `now`, in one transaction. Returns what changed.
 
     No other process can change steering meanwhile, so simultaneous requests to two hosts are both kept. `change` and
@@ -32,22 +32,24 @@ def change_steering(
     """
     with database.writing() as connection:
         before, asked = _change(connection, change)
-        events = {name: event(before.get(name, Steering()), one) for name, one in asked.items()}
+        events = {name: event(before.get(name, ManualControls()), one) for name, one in asked.items()}
         _write_events(connection, {name: one for name, one in events.items() if one is not None}, to_micros(now))
     return asked
 
 
-def _change(connection: Connection, change: SteeringChange) -> tuple[Mapping[str, Steering], Mapping[str, Steering]]:
+def _change(
+    connection: Connection, change: SteeringChange
+) -> tuple[Mapping[str, ManualControls], Mapping[str, ManualControls]]:
     """Return the steering before, and what changed."""
     table = schema.steering
     # comes first, so that concurrent processes wait here and cannot deadlock on rows
     connection.execute(
         update(schema.counter).where(schema.counter.c.name == schema.STEERING).values(value=schema.counter.c.value + 1)
     )
-    known = {name: one for name, one in read_steering(connection).items() if isinstance(one, Steering)}
+    known = {name: one for name, one in read_steering(connection).items() if isinstance(one, ManualControls)}
     asked = change(known)
-    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != Steering()]
-    taken_back = [{"gone": name} for name, one in asked.items() if one == Steering()]
+    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != ManualControls()]
+    taken_back = [{"gone": name} for name, one in asked.items() if one == ManualControls()]
     schema.upsert(connection, table, kept)
     if taken_back:
         connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
@@ -76,12 +78,12 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int) 
         connection.execute(insert(table), rows)
 
 
-def read_steering(connection: Connection) -> Mapping[str, Steering | StateError]:
+def read_steering(connection: Connection) -> Mapping[str, ManualControls | StateError]:
     """Return all steering by autoscaler name, expired included. Damaged steering is its error."""
     return {row.name: _steering(row.name, row.body) for row in connection.execute(select(schema.steering))}
 
 
-def _steering(name: str, body: bytes) -> Steering | StateError:
+def _steering(name: str, body: bytes) -> ManualControls | StateError:
     try:
         with readable(name):
             return STEERING.load(body)
@@ -93,10 +95,10 @@ class SteeringCache:
     """Reads steering again only after a change. Any number of threads can use it."""
 
     def __init__(self) -> None:
-        self._known: tuple[int, Mapping[str, Steering | StateError]] | None = None
+        self._known: tuple[int, Mapping[str, ManualControls | StateError]] | None = None
         """The counter's value, and the steering at that value. Replaced as a whole."""
 
-    def current(self, connection: Connection) -> Mapping[str, Steering | StateError]:
+    def current(self, connection: Connection) -> Mapping[str, ManualControls | StateError]:
         """Return all steering, as `read_steering`. Raises StateError."""
         counter = select(schema.counter.c.value).where(schema.counter.c.name == schema.STEERING)
         value: int = connection.execute(counter).scalar_one()

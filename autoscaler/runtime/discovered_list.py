@@ -10,7 +10,7 @@ from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, Disc
 from autoscaler.errors import Problem
 from autoscaler.text import plain
 
-_MOST_SHOWN: Final = 20
+_MAX_SHOWN: Final = 20
 """Failures of a connection, and reasons of an origin, that are listed."""
 
 
@@ -45,7 +45,7 @@ def connection_row(
         found=len(mine),
         refused=sum(each.refused is not None for each in mine),
         failing=len(failures),
-        failures=tuple([plain(each) for each in failures[:_MOST_SHOWN]]),
+        failures=tuple([plain(each) for each in failures[:_MAX_SHOWN]]),
     )
 
 
@@ -59,7 +59,7 @@ def _row(origin: Origin[Any], unserved: Sequence[Problem]) -> dict[str, Any]:
     return {
         "autoscalers": tuple([each.scaler.name for each in served]),
         "dry_run": bool(served) and all(each.scaler.dry_run for each in served),
-        "refused": plain("; ".join(reasons[:_MOST_SHOWN])) or None,
+        "refused": plain("; ".join(reasons[:_MAX_SHOWN])) or None,
         "differences": tuple(map(plain, [*notes, *filter(None, [each.capped for each in served])])) if served else (),
     }
 

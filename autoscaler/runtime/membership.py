@@ -21,7 +21,7 @@ from autoscaler.threads import NoThread, spawn
 
 _JITTER: Final = 0.2
 """Share of a retry period by which a renewal is randomly delayed, so that daemons do not ask at the same time."""
-_MOST_HANGING: Final = 3
+_MAX_HANGING: Final = 3
 """Number of threads that hang in the database after which no further one is started."""
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 2.0
@@ -174,7 +174,7 @@ class Membership:
         """
         holds, began = self.is_member, self._turn_began
         hangs = began is not None and self._clock.monotonic() - began > self.duration
-        if (hangs and len(self._threads) <= _MOST_HANGING) or (self._threads and self._threads[-1].done()):
+        if (hangs and len(self._threads) <= _MAX_HANGING) or (self._threads and self._threads[-1].done()):
             with suppress(NoThread):  # the next call tries again
                 self.start()
         if self._holds and not holds:

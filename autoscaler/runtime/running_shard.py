@@ -19,10 +19,10 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
+    LimitUsage,
     Observed,
     Outcome,
     ShardName,
-    Standing,
     TargetRef,
 )
 from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
@@ -64,7 +64,7 @@ class Ports:
         """Return the histories in the ledger."""
         return self.ledger.recall(scalers)
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> LimitUsage:
         """Return the ledger's standing, with the targets that have an earlier write under way."""
         return self.ledger.standing(now, self.actuator.begin())
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.decide.schedules import make_windows
 from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
@@ -31,7 +31,7 @@ from autoscaler.schedule import Shard, Shards, wait_for
 from autoscaler.text import count as counted
 from autoscaler.threads import Stop, Stopping
 
-_MOST_ABANDONED: Final = 3
+_MAX_ABANDONED: Final = 3
 """Number of abandoned threads after which their shard waits for one of them to end."""
 RETRY_SECONDS: Final = 15.0
 """Time after which a shard that could not begin is tried again."""
@@ -49,7 +49,7 @@ class Runtime:
         state_dir: Path,
         clock: Clock,
         logger: Logger,
-        report: Callable[[Batch], None],
+        report: Callable[[CycleResult], None],
         metrics: Metrics,
         stop: Stop | None = None,
         membership: Membership | None = None,
@@ -225,7 +225,7 @@ class Runtime:
         """Return those of these shards that may begin now. Logs once for which abandoned threads the others wait."""
         waiting = frozenset(name for name in names if self._is_crowded(name))
         for name in sorted(waiting - self._waiting):
-            error = f"{_MOST_ABANDONED} abandoned threads hang in it; the shard begins when one of them ends"
+            error = f"{_MAX_ABANDONED} abandoned threads hang in it; the shard begins when one of them ends"
             self._logger.error("shard_waits", **name.labels(), error=error)
         self._waiting = waiting
         now = self._clock.monotonic()
@@ -258,7 +258,7 @@ class Runtime:
 
     def _is_crowded(self, name: ShardName) -> bool:
         """Return whether too many abandoned threads of this shard hang."""
-        return sum(one.name == name for one in self._abandoned) >= _MOST_ABANDONED
+        return sum(one.name == name for one in self._abandoned) >= _MAX_ABANDONED
 
     def _begin(
         self, name: ShardName, built: BuiltAdapter | None, stuck: RunningShard | None, until: float

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide.steering import overridden, paused, resumed
 from autoscaler.model import Event as ModelEvent
-from autoscaler.model import Override, Pause, Steering
+from autoscaler.model import ManualControls, Override, Pause
 from autoscaler.quantity import parse_duration
 from autoscaler.record import State
 from autoscaler.scenarios.file import Event
@@ -33,16 +33,16 @@ def steer(state: State, event: Event, now: datetime) -> None:
     """Keep what an operator asks of an autoscaler, as the daemon's API does."""
     until = None if event.lasts is None else now + event.lasts
 
-    def change(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
-        before = known.get(event.subject, Steering()).at(now)
+    def change(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
+        before = known.get(event.subject, ManualControls()).at(now)
         if event.pause is not None:
             return {event.pause: replace(before, pause=Pause(event.direction, _BY, "", now, until))}
         if event.override is not None:
             bounds = Override(event.min_replicas, event.max_replicas, _BY, "", now, until)
             return {event.override: replace(before, override=bounds)}
-        return {event.subject: Steering()}
+        return {event.subject: ManualControls()}
 
-    def told(before: Steering, after: Steering) -> ModelEvent | None:
+    def told(before: ManualControls, after: ManualControls) -> ModelEvent | None:
         if event.pause is not None and after.pause is not None:
             return paused(after.pause)
         if event.override is not None and after.override is not None:

@@ -12,7 +12,7 @@ from autoscaler.scenarios.run import Seen
 from autoscaler.scenarios.scenario import Expected
 from autoscaler.scenarios.times import Start
 
-_MOST_LISTED: Final = 20
+_MAX_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _changes(expected: Expected, during: Sequence[Seen], start: Start) -> Failur
     bound = expected.what.changes
     if bound is None or bound.holds(len(made)):
         return None
-    listed = "; ".join(f"to {each.written} at {start.text(each.at)}" for each in made[:_MOST_LISTED])
+    listed = "; ".join(f"to {each.written} at {start.text(each.at)}" for each in made[:_MAX_LISTED])
     last = made[-1] if made else during[-1]
     return Failure(expected, start.text(last.at), f"changes {bound}", f"{len(made)}: {listed or 'none'}", last)
 

@@ -19,9 +19,9 @@ from autoscaler.model import (
     Hold,
     Instance,
     InstanceReading,
+    ManualControls,
     MetricSpec,
     Query,
-    Steering,
     TargetState,
     TargetType,
 )
@@ -33,7 +33,7 @@ from autoscaler.scenarios.results import result_of
 _BEFORE: Final = timedelta(minutes=15)
 """How long before the incident the test begins, at least: windows remember what was before."""
 _AFTER: Final = timedelta(minutes=30)
-_MOST_CHANGES: Final = 100
+_MAX_CHANGES: Final = 100
 _WIDTH: Final = 110
 _PLAIN: Final = re.compile(r"[A-Za-z/][\w./-]*(?: [\w./-]+)*", re.ASCII)
 _WORDS: Final = frozenset({"true", "false", "null"})
@@ -181,7 +181,7 @@ class _Writer:
         since = self._at - _BEFORE  # the test has windows without a past until then
         known = [record for record in self._records if record.decision.now >= since]
         changes = [(record, size) for record in known if (size := record.decision.written) is not None]
-        for record, size in changes[:_MOST_CHANGES]:
+        for record, size in changes[:_MAX_CHANGES]:
             within = format_duration(2 * self._tick)
             yield f"          - {{at: {self._elapsed(record)}, within: {within}, size: {size}}}"
         last = self._records[-1].decision
@@ -195,7 +195,7 @@ class _Writer:
         yield from self._during(outage, [isinstance(_state(record), TargetError) for record in self._records])
         holds = [isinstance(state := _state(each), TargetState) and state.hold != Hold() for each in self._records]
         yield from self._during(f"deployment: {name}", holds)
-        expected, asked = None, Steering()
+        expected, asked = None, ManualControls()
         for place, record in enumerate(self._records):
             made, at = record.decision, f"at: {self._elapsed(record)}"
             if None not in (expected, made.current) and made.current != expected:
@@ -246,11 +246,11 @@ def _start_up(instances: Sequence[Instance]) -> timedelta:
     return timedelta(seconds=round(median([each.total_seconds() for each in took.values()]))) if took else timedelta(0)
 
 
-def _commands(before: Steering, after: Steering, name: str) -> Iterator[str]:
+def _commands(before: ManualControls, after: ManualControls, name: str) -> Iterator[str]:
     """What operators asked for, from one cycle to the next."""
     if (before.pause and not after.pause) or (before.override and not after.override):
         yield f"resume: {name}"
-        before = Steering()
+        before = ManualControls()
     if after.pause is not None and after.pause != before.pause:
         yield f"pause: {name}, direction: {after.pause.direction}"
     if after.override is not None and after.override != before.override:

@@ -23,10 +23,10 @@ from autoscaler.scenarios.notation import Values
 from autoscaler.scenarios.scenario import Expected, Happening, Scenario
 from autoscaler.scenarios.times import Start
 
-_MOST_CYCLES: Final = 50_000
+_MAX_CYCLES: Final = 50_000
 """Cycles of a scenario: more than a week of cycles every 15 s."""
-_MOST_REPLICAS: Final = 10_000
-_MOST_SAMPLES: Final = 1_000_000
+_MAX_REPLICAS: Final = 10_000
+_MAX_SAMPLES: Final = 1_000_000
 
 
 def read_tests(path: Path, config: Path | None = None) -> Sequence[Scenario]:
@@ -118,8 +118,8 @@ class _Check:
         containers = {each.container: subject.requests for each in scaler.metrics if each.container is not None}
         group = Group(scaler.name, subject.start_up, subject.requests, containers, subject.warm_up)
         size = max(1, scaler.min_replicas) if subject.replicas is None else subject.replicas
-        if size > _MOST_REPLICAS:
-            self._add(("autoscalers", scaler.name, "replicas"), f"{size} is too large; write at most {_MOST_REPLICAS}")
+        if size > _MAX_REPLICAS:
+            self._add(("autoscalers", scaler.name, "replicas"), f"{size} is too large; write at most {_MAX_REPLICAS}")
         else:
             group.resize(size, timedelta(days=-1))
         return group
@@ -240,8 +240,8 @@ class _Check:
             elif event.verb != "restart" and event.subject not in scalers:
                 message = f"the test has no autoscaler {event.subject[:64]!r}; {suggest(event.subject, scalers)}"
                 self._add((*loc, event.verb), message)
-            if event.replicas is not None and event.replicas > _MOST_REPLICAS:
-                self._add((*loc, "replicas"), f"{event.replicas} is too large; write at most {_MOST_REPLICAS}")
+            if event.replicas is not None and event.replicas > _MAX_REPLICAS:
+                self._add((*loc, "replicas"), f"{event.replicas} is too large; write at most {_MAX_REPLICAS}")
             if at is not None:
                 yield Happening(at, event)
 
@@ -283,12 +283,12 @@ class _Check:
         if duration == timedelta(0):
             self._add((), "nothing says how long it lasts; add `duration` or a time to expect something at")
         shortest = min((scaler.sync_period for scaler in scalers.values()), default=timedelta(seconds=1))
-        if duration / shortest > _MOST_CYCLES:
-            longest = format_duration(_MOST_CYCLES * shortest)
+        if duration / shortest > _MAX_CYCLES:
+            longest = format_duration(_MAX_CYCLES * shortest)
             self._add((), f"it lasts {format_duration(duration)}; write at most {longest}, or a longer `tick`")
         samples = len(self._test.series) * (duration // self._test.interval + 1)
-        if samples > _MOST_SAMPLES:
+        if samples > _MAX_SAMPLES:
             self._add(
-                ("series",), f"they have {samples:,} samples; {_MOST_SAMPLES:,} are possible; write a longer `interval`"
+                ("series",), f"they have {samples:,} samples; {_MAX_SAMPLES:,} are possible; write a longer `interval`"
             )
         return duration

@@ -23,7 +23,7 @@ _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder in it is this proce
 _FOREVER: Final = timedelta(days=36_500)
 _HEAD_LINES: Final = 2
 """Of an explanation: they name the autoscaler and the time, as the failure does."""
-_MOST_EXPLAINED: Final = 10
+_MAX_EXPLAINED: Final = 10
 """Failures of a test that are explained."""
 
 
@@ -56,7 +56,7 @@ def result_of(scenario: Scenario) -> Result:
             unmet = [failure(each, run.seen[each.autoscaler], scenario.start) for each in scenario.expected]
             failures = [each for each in unmet if each is not None]
             explained = [
-                (each, _explained(each, scenario, state.archive) if number < _MOST_EXPLAINED else ())
+                (each, _explained(each, scenario, state.archive) if number < _MAX_EXPLAINED else ())
                 for number, each in enumerate(failures)
             ]
         finally:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.metrics import Metrics
 from autoscaler.model import Decision, ShardName
 from autoscaler.observe import Gates
@@ -102,7 +102,7 @@ class Run:
             connect=partial(ScriptedPrometheus, self._answers),
         )
 
-    def _report(self, batch: Batch) -> None:
+    def _report(self, batch: CycleResult) -> None:
         self._decided.update({decision.name: (decision, self._clock.elapsed) for decision in batch.decisions})
 
     def to_its_end(self) -> None:

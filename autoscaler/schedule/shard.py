@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.clock import Clock
-from autoscaler.cycle import Batch, Ports, reconcile
+from autoscaler.cycle import CycleResult, Ports, reconcile
 from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, ShardName, Written
 
-LONGEST_CYCLE: Final = timedelta(seconds=30)
+MAX_CYCLE: Final = timedelta(seconds=30)
 """Time limit of a cycle with a longer sync period."""
 _SHARE: Final = 0.9
 """Share of its period that a cycle may take. The rest leaves time to record the result before the next tick."""
@@ -23,8 +23,8 @@ _NOT_RECORDED: Final = "it stays an unfinished write until a cycle of this autos
 
 
 def cycle_seconds(period: timedelta) -> float:
-    """Return the time limit of a cycle: nine tenths of its period, at most LONGEST_CYCLE."""
-    return min(_SHARE * period, LONGEST_CYCLE).total_seconds()
+    """Return the time limit of a cycle: nine tenths of its period, at most MAX_CYCLE."""
+    return min(_SHARE * period, MAX_CYCLE).total_seconds()
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,12 @@ class Shard:
     """Runs batches one at a time on one thread. The other methods can be called from any thread."""
 
     def __init__(
-        self, name: ShardName, clock: Clock, logger: Logger, report: Callable[[Batch], None], work: Work | None = None
+        self,
+        name: ShardName,
+        clock: Clock,
+        logger: Logger,
+        report: Callable[[CycleResult], None],
+        work: Work | None = None,
     ) -> None:
         """`report` is called on the shard's thread after every cycle."""
         self.name: Final = name
@@ -106,7 +111,7 @@ class Shard:
         if batch is not None:
             self._tell(replace(batch, shard=self.name, late_seconds=late, seconds=ended - began))
 
-    def _tell(self, batch: Batch) -> None:
+    def _tell(self, batch: CycleResult) -> None:
         """Report a cycle, whose report may fail: it must not end the shard, too."""
         try:
             self._report(batch)
@@ -126,7 +131,7 @@ class Shard:
         if before is not None:
             before.end()
 
-    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, work: Work) -> Batch | None:
+    def _cycle(self, scalers: Sequence[Autoscaler], call: Call, work: Work) -> CycleResult | None:
         """Run the cycle and return its result, or None if another shard has taken over."""
         try:
             self._start_using(work)
@@ -147,9 +152,9 @@ class Shard:
                 self._logger.error("write_not_recorded", autoscaler=name, error=f"{outcome_text}; {_NOT_RECORDED}")
         return batch
 
-    def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> Batch:
+    def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> CycleResult:
         self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message)
-        return Batch(broken={scaler.name: error for scaler in scalers})
+        return CycleResult(broken={scaler.name: error for scaler in scalers})
 
     def tick_all(self) -> None:
         """Run one cycle of every batch, one after another."""

@@ -40,7 +40,7 @@ from autoscaler.moment import Moment
 from autoscaler.net import files, programs
 from autoscaler.quantity import Milli
 from autoscaler.target.fields import (
-    LONGEST,
+    MAX_DURATION,
     AdapterSettings,
     Command,
     ConfigPath,
@@ -68,7 +68,7 @@ from autoscaler.text import plain
 from autoscaler.threads import spawn
 
 __all__ = [
-    "LONGEST",
+    "MAX_DURATION",
     "Adapter",
     "AdapterContext",
     "AdapterError",

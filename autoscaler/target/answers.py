@@ -33,9 +33,9 @@ from autoscaler.quantity import MAX_MILLI
 from autoscaler.target.protocol import Discovery
 from autoscaler.text import plain
 
-MOST_INSTANCES: Final = 100_000
+MAX_INSTANCES: Final = 100_000
 """Instances of one target."""
-MOST_OF_AN_INSTANCE: Final = 100
+MAX_OF_AN_INSTANCE: Final = 100
 """Identities, resources and containers of an instance, each; and warnings of a target."""
 _SHOWN: Final = 100
 """Characters of a wrong name in a message."""
@@ -44,7 +44,7 @@ _SURELY_SHORT: Final = 255
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2199
 """Times within these years stay valid after any period is added to them."""
-_LONGEST: Final = timedelta(days=36_500)
+_MAX_DURATION: Final = timedelta(days=36_500)
 _Instances: TypeAlias = tuple[Instance, ...]
 
 
@@ -82,8 +82,8 @@ class StateCheck:
         revision, warnings = answer.revision, answer.warnings
         if revision is not None and (type(revision) is not str or len(revision) > _SURELY_SHORT):
             _refuse("revision", revision, f"None or a text of at most {_SURELY_SHORT} characters")
-        if type(warnings) is not tuple or len(warnings) > MOST_OF_AN_INSTANCE:
-            _refuse("warnings", warnings, f"a tuple of at most {MOST_OF_AN_INSTANCE} texts")
+        if type(warnings) is not tuple or len(warnings) > MAX_OF_AN_INSTANCE:
+            _refuse("warnings", warnings, f"a tuple of at most {MAX_OF_AN_INSTANCE} texts")
         return TargetState(
             _whole("replicas", answer.replicas, MAX_SIZE),
             _whole("status_replicas", answer.status_replicas, MAX_SIZE),
@@ -107,8 +107,8 @@ class StateCheck:
 
     def _instances(self, target: TargetRef, found: object) -> _Instances:
         """Return the checked instances, with unique names. An instance equal to its last one is the last object."""
-        if type(found) is not tuple or len(found) > MOST_INSTANCES:
-            _refuse("instances", found, f"a tuple of at most {MOST_INSTANCES} Instances")
+        if type(found) is not tuple or len(found) > MAX_INSTANCES:
+            _refuse("instances", found, f"a tuple of at most {MAX_INSTANCES} Instances")
         came, checked = self._known.get(target, ((), ()))
         if found == came:
             return checked
@@ -212,8 +212,8 @@ def _instance(one: Instance) -> Instance:
         _refuse("deleting", one.deleting, "True or False")
     if type(one.weight) is not int or not 1 <= one.weight <= MAX_SIZE:
         _refuse("weight", one.weight, f"a whole number from 1 to {MAX_SIZE}")
-    if type(one.identities) is not frozenset or len(one.identities) > MOST_OF_AN_INSTANCE:
-        _refuse("identities", one.identities, f"a frozenset of at most {MOST_OF_AN_INSTANCE} texts")
+    if type(one.identities) is not frozenset or len(one.identities) > MAX_OF_AN_INSTANCE:
+        _refuse("identities", one.identities, f"a frozenset of at most {MAX_OF_AN_INSTANCE} texts")
     identities = one.identities
     for identity in identities:
         if _text("identities", identity) is not identity:
@@ -254,8 +254,8 @@ def _container_requests(field: str, requests: object) -> Mapping[str, Mapping[st
 
 
 def _items(field: str, mapping: object) -> Iterator[tuple[object, object]]:
-    if not isinstance(mapping, Mapping) or len(mapping) > MOST_OF_AN_INSTANCE:
-        _refuse(field, mapping, f"a mapping of at most {MOST_OF_AN_INSTANCE} entries")
+    if not isinstance(mapping, Mapping) or len(mapping) > MAX_OF_AN_INSTANCE:
+        _refuse(field, mapping, f"a mapping of at most {MAX_OF_AN_INSTANCE} entries")
     return iter(mapping.items())
 
 
@@ -309,8 +309,8 @@ def _deployed(identity: object, before: object) -> tuple[str, int]:
 def _awaiting(found: object) -> tuple[AwaitingDrain, ...] | None:
     if found is None:
         return None
-    if type(found) is not tuple or len(found) > MOST_INSTANCES:
-        _refuse("awaiting_drain", found, f"a tuple of at most {MOST_INSTANCES} AwaitingDrains")
+    if type(found) is not tuple or len(found) > MAX_INSTANCES:
+        _refuse("awaiting_drain", found, f"a tuple of at most {MAX_INSTANCES} AwaitingDrains")
     return tuple([_awaiting_one(place, one) for place, one in enumerate(found)])
 
 
@@ -320,8 +320,8 @@ def _awaiting_one(place: int, one: object) -> AwaitingDrain:
         _refuse(field, one, "an AwaitingDrain")
     if type(one.instance) is not str or not one.instance or plain(one.instance) != one.instance:
         _refuse(f"{field}.instance", one.instance, "a printable text of at most 1 KiB")
-    if type(one.addresses) is not tuple or len(one.addresses) > MOST_OF_AN_INSTANCE:
-        _refuse(f"{field}.addresses", one.addresses, f"a tuple of at most {MOST_OF_AN_INSTANCE} texts")
+    if type(one.addresses) is not tuple or len(one.addresses) > MAX_OF_AN_INSTANCE:
+        _refuse(f"{field}.addresses", one.addresses, f"a tuple of at most {MAX_OF_AN_INSTANCE} texts")
     heartbeat = None if one.heartbeat is None else _duration(f"{field}.heartbeat", one.heartbeat)
     return AwaitingDrain(one.instance, tuple([_text(f"{field}.addresses", each) for each in one.addresses]), heartbeat)
 
@@ -350,8 +350,8 @@ def _time(field: str, value: object) -> datetime | None:
 
 
 def _duration(field: str, value: object) -> timedelta:
-    if type(value) is not timedelta or not timedelta(0) <= value <= _LONGEST:
-        _refuse(field, value, f"a timedelta from 0 to {_LONGEST.days} days")
+    if type(value) is not timedelta or not timedelta(0) <= value <= _MAX_DURATION:
+        _refuse(field, value, f"a timedelta from 0 to {_MAX_DURATION.days} days")
     return value
 
 

@@ -39,7 +39,7 @@ class AdapterSettings(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
-LONGEST: Final = timedelta(days=36_500)
+MAX_DURATION: Final = timedelta(days=36_500)
 """The longest duration: a time plus or minus a few of it is still a valid date."""
 
 
@@ -49,9 +49,9 @@ def _duration(value: Any) -> Any:
     if not isinstance(value, str | timedelta):
         raise ValueError(f'{value!r} is not a valid duration; write it with a unit, as in "15s" or "5m"')
     duration = parse_duration(value) if isinstance(value, str) else value
-    if duration > LONGEST:
+    if duration > MAX_DURATION:
         raise ValueError(
-            f"{str(value)[:64]} is too long a duration; write at most {format_duration(LONGEST)} (100 years)"
+            f"{str(value)[:64]} is too long a duration; write at most {format_duration(MAX_DURATION)} (100 years)"
         )
     return duration
 

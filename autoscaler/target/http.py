@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 from autoscaler.net import (
-    LARGEST_ANSWER,
+    MAX_ANSWER,
     USER_AGENT,
     Dropped,
     HttpError,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from autoscaler.net.session import Session
 
 __all__ = [
-    "LARGEST_ANSWER",
+    "MAX_ANSWER",
     "USER_AGENT",
     "Addresses",
     "Dial",

@@ -23,8 +23,8 @@ from autoscaler.web.api.openapi import openapi
 from autoscaler.web.sources import Sources
 from autoscaler.web.work import Work
 
-_MOST_BODY_BYTES: Final = 64 * 1024
-_MOST_PARAMETERS: Final = 32
+_MAX_BODY_BYTES: Final = 64 * 1024
+_MAX_PARAMETERS: Final = 32
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
@@ -131,8 +131,8 @@ class _Web:
 
 def _query(model: type[_ModelT], request: Request) -> _ModelT:
     given = request.query_params.multi_items()
-    if len(given) > _MOST_PARAMETERS:
-        raise RequestError(ErrorType.BAD_DATA, f"more than {_MOST_PARAMETERS} parameters are given; give fewer")
+    if len(given) > _MAX_PARAMETERS:
+        raise RequestError(ErrorType.BAD_DATA, f"more than {_MAX_PARAMETERS} parameters are given; give fewer")
     repeated, times = next(iter(Counter(name for name, _ in given).most_common(1)), ("", 0))
     if times > 1:
         raise RequestError(ErrorType.BAD_DATA, f"{repeated[:64]}: is given more than once; give it once")
@@ -144,8 +144,8 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
     raw = b""
     async for part in request.stream():
         raw += part
-        if len(raw) > _MOST_BODY_BYTES:
-            raise RequestError(ErrorType.BAD_DATA, f"the body is longer than {_MOST_BODY_BYTES} bytes; shorten it")
+        if len(raw) > _MAX_BODY_BYTES:
+            raise RequestError(ErrorType.BAD_DATA, f"the body is longer than {_MAX_BODY_BYTES} bytes; shorten it")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if (raw and kind != JSON) or (not raw and kind not in ("", JSON)):
         raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")

@@ -22,7 +22,7 @@ from autoscaler.web.work import on_thread
 
 BACKLOG: Final = 1024
 """Clients that wait in the kernel to be accepted. A Unix socket refuses more."""
-MOST_CONNECTIONS: Final = 64
+MAX_CONNECTIONS: Final = 64
 """Concurrent connections."""
 _MODE: Final = 0o660
 

@@ -3,8 +3,8 @@
 import resource
 from typing import Final
 
-_MOST_CONNECTIONS: Final = 256
-_FEWEST_CONNECTIONS: Final = 8
+_MAX_CONNECTIONS: Final = 256
+_MIN_CONNECTIONS: Final = 8
 _DESCRIPTORS: Final = 4096
 """The soft limit that the process requests. Workers inherit it, so it is moderate."""
 
@@ -22,5 +22,5 @@ def most_connections() -> int:
             soft = wanted
         except OSError:  # a sandbox may forbid it; the lower limit then applies
             pass
-    half = _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else soft // 2
-    return max(_FEWEST_CONNECTIONS, min(_MOST_CONNECTIONS, half))
+    half = _MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else soft // 2
+    return max(_MIN_CONNECTIONS, min(_MAX_CONNECTIONS, half))

@@ -27,7 +27,7 @@ from autoscaler.logger import Logger
 from autoscaler.threads import spawn
 from autoscaler.web.app import application
 from autoscaler.web.connection import Connection, Limits
-from autoscaler.web.control import BACKLOG, MOST_CONNECTIONS, ControlGuard, ControlSocket
+from autoscaler.web.control import BACKLOG, MAX_CONNECTIONS, ControlGuard, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
 from autoscaler.web.sources import Sources
@@ -160,7 +160,7 @@ class WebServer:
         self._loop.set_exception_handler(self._report)
         opened = [await self._listen_on(self._socket, self._server.config, self._limits, self._context)]
         if self._control is not None and self._of_control is not None:
-            limits = replace(self._limits, connections=MOST_CONNECTIONS)
+            limits = replace(self._limits, connections=MAX_CONNECTIONS)
             opened.append(await self._listen_on(self._control.listening, self._of_control, limits, None))
         await self._server.serve(sockets=[])
         if tasks := self._server.server_state.tasks:

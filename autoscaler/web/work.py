@@ -14,7 +14,7 @@ from autoscaler.web.api.answers import RETRY, ErrorType, RequestError
 _T = TypeVar("_T")
 _THREADS: Final = 2
 """Threads that read the state and make documents. More would take processor time from the shards."""
-_MOST_WAITING: Final = 32
+_MAX_WAITING: Final = 32
 """Requests that may wait for a thread."""
 
 
@@ -42,7 +42,7 @@ class Work:
     without the pause, a shard would wait for them after each wait for an answer.
     """
 
-    def __init__(self, threads: int = _THREADS, most_waiting: int = _MOST_WAITING) -> None:
+    def __init__(self, threads: int = _THREADS, most_waiting: int = _MAX_WAITING) -> None:
         """`threads`: concurrent functions. `most_waiting`: callers that may wait."""
         self._places = anyio.CapacityLimiter(threads)
         self._threads = anyio.CapacityLimiter(inf)

@@ -15,7 +15,7 @@ CYCLES: Final = 7 * 24 * 3600 // 15
 """The cycles of a week."""
 _SECONDS: Final = PERIOD.total_seconds()
 _DAY: Final = 24 * 3600
-_SPIKES_A_DAY: Final = 6
+_SPIKES_PER_DAY: Final = 6
 _SPIKE_LEFT: Final = 0.98
 """The part of a spike that is left after each cycle: it ends after some ten minutes."""
 _BATCH: Final = (2 * 3600, 4 * 3600)
@@ -28,7 +28,7 @@ def totals(begin: datetime, count: int, seed: int = 7) -> Iterator[float]:
     for number in range(count):
         second = (begin.timestamp() + number * _SECONDS) % _DAY
         daily = 5 - 3 * math.cos(2 * math.pi * (second / _DAY - 1 / 6))
-        if chance.random() < _SPIKES_A_DAY * _SECONDS / _DAY:
+        if chance.random() < _SPIKES_PER_DAY * _SECONDS / _DAY:
             spike = chance.uniform(2, 5)
         spike *= _SPIKE_LEFT
         batch = 4.0 if _BATCH[0] <= second < _BATCH[1] else 0.0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from autoscaler.act import Actuator
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import (
     Call,
@@ -71,7 +71,7 @@ def act(back: BackEnd, *decisions: Decision, clock: FakeClock | None = None, log
     """Run the changes, announce the concluded decisions as the cycle does, and return the outcomes."""
     actuator = Actuator(back, clock or FakeClock(), log or RecordingLogger())
     outcomes = actuator.act(decisions, CALL)
-    actuator.announce([conclude(decision, outcomes.get(decision.name)) for decision in decisions], CALL)
+    actuator.announce([apply_outcome(decision, outcomes.get(decision.name)) for decision in decisions], CALL)
     return outcomes
 
 
@@ -79,7 +79,7 @@ def act(back: BackEnd, *decisions: Decision, clock: FakeClock | None = None, log
     "answer", [Written(5), Unchanged(), Held(HoldReason("Deploying", "a deployment runs")), Conflict("now 7")]
 )
 def test_the_adapters_answer_is_the_outcome(answer: ScaleOutcome) -> None:
-    """Doing nothing is an outcome, not an error. `decide.conclude` distinguishes them."""
+    """Doing nothing is an outcome, not an error. `decide.apply_outcome` distinguishes them."""
     assert act(BackEnd(lambda _: answer), rescale()) == {"web": answer}
 
 
@@ -205,5 +205,5 @@ def test_a_superseded_shard_writes_and_announces_nothing() -> None:
     with pytest.raises(StaleLedger, match="size 5 was not written"):
         actuator.act(decisions, CALL)
     assert [target.name for target, _ in back.written] == ["first-asg"]
-    actuator.announce([conclude(rescale("second"), TargetUnavailable("no answer"))], CALL)
+    actuator.announce([apply_outcome(rescale("second"), TargetUnavailable("no answer"))], CALL)
     assert back.announced == []

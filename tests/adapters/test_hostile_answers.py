@@ -18,11 +18,11 @@ from tests.servers.scripted import Script, Wire, scripted
 
 pytestmark = pytest.mark.slow
 _MIB: Final = 2**20
-_MOST_MIB: Final = 400
+_MAX_MIB: Final = 400
 """Of the process with its libraries."""
 _SECONDS: Final = 10.0
 """Deadline of each call. A bounded answer is refused long before."""
-_LONGEST_TEXT: Final = 2048
+_MAX_TEXT: Final = 2048
 _CHILD: Final = """
 import gc, json, sys
 from pathlib import Path
@@ -175,10 +175,10 @@ def test_a_hostile_answer_is_an_error_in_time_and_bounds(child: tuple[str, Child
             found = adapter.outcome(section(server.url))
         for answer in found["answers"]:
             assert "TargetError" in answer["kind"], (case, answer)
-            assert len(answer["text"].encode()) <= _LONGEST_TEXT, case
+            assert len(answer["text"].encode()) <= _MAX_TEXT, case
             assert answer["text"].isprintable(), case
             assert answer["seconds"] < _SECONDS, case
-        assert found["peak"] < _MOST_MIB, case
+        assert found["peak"] < _MAX_MIB, case
 
 
 def test_a_cookie_is_never_sent_back_and_a_redirect_never_followed(child: tuple[str, Child]) -> None:

@@ -12,7 +12,7 @@ from bcrypt import gensalt, hashpw
 from pydantic import BaseModel
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, WebSettings
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -23,6 +23,7 @@ from autoscaler.model import (
     HoldReason,
     Instance,
     InstanceReading,
+    ManualControls,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -35,7 +36,6 @@ from autoscaler.model import (
     Reading,
     Sample,
     ShardName,
-    Steering,
     TargetRef,
     TargetState,
     TargetType,
@@ -162,9 +162,9 @@ class World:
         if made.change is None:
             return made
         if made.dry_run:
-            return conclude(made, Proposed(made.change.size))
+            return apply_outcome(made, Proposed(made.change.size))
         self.parts[made.name].size = made.change.size
-        return conclude(made, Written(made.change.size))
+        return apply_outcome(made, Written(made.change.size))
 
 
 def wave(low: float, high: float, minutes: float = 40) -> Load:
@@ -203,7 +203,7 @@ def shop(state: State, now: datetime) -> World:
     world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
     world.live(now - timedelta(minutes=1))
     pause = Pause(Direction.IN, "dana", "sale starts at noon", now - timedelta(minutes=1), now + timedelta(hours=2))
-    steer(state, "search", Steering(pause))
+    steer(state, "search", ManualControls(pause))
     for seconds in (45, 30, 15, 3):
         world.cycle(now - timedelta(seconds=seconds))
     return world

@@ -14,12 +14,12 @@ from autoscaler.model import (
     Failure,
     Fallback,
     LossBrake,
+    ManualControls,
     OutsideChangeBrake,
     Override,
     Pause,
     Phase,
     ScheduleEntry,
-    Steering,
     UnfulfilledBrake,
 )
 from tests.cli.scene import ServedScene
@@ -160,7 +160,7 @@ def test_pauses_and_overrides_are_shown(online: ServedScene) -> None:
     steer(
         online.state,
         "jobs",
-        Steering(
+        ManualControls(
             Pause(Direction.IN, "ann", "deploy", now, now + timedelta(hours=2)), Override(4, None, "bob", "", now, None)
         ),
     )

@@ -13,7 +13,7 @@ from autoscaler.cli.tables.listing import WIDE_HEADER, cells
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents import reads
 from autoscaler.documents.summary import Summary, summaries, summary
-from autoscaler.model import Steering
+from autoscaler.model import ManualControls
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
 from tests.decisions import cpu, decision
@@ -209,7 +209,7 @@ def test_a_refused_reload_is_printed_below_the_table(online: ServedScene, others
 def test_warnings_of_a_target_are_printed_below_the_table() -> None:
     """A pool that cannot start a worker may have no failing metric."""
     made = decision(warnings=("worker web-3 ended with exit code 1: cannot bind", "another one"))
-    shown = summary("web", scaler(QUEUE_15), made, Steering(), configured=True)
+    shown = summary("web", scaler(QUEUE_15), made, ManualControls(), configured=True)
     assert notes([shown], None, NOW) == ["web: worker web-3 ended with exit code 1: cannot bind"]
     assert notes([shown], None, NOW, errors=False) == []  # where the last column says it
 
@@ -217,7 +217,7 @@ def test_warnings_of_a_target_are_printed_below_the_table() -> None:
 def test_instances_without_a_sample_are_printed_below_the_table() -> None:
     """The table shows the same value for one instance as for all."""
     made = decision(metrics=(replace(cpu(), ready=1, missing=("web-2", "web-3")),))
-    shown = summary("web", scaler(CPU_60), made, Steering(), configured=True)
+    shown = summary("web", scaler(CPU_60), made, ManualControls(), configured=True)
     text = "2 of 3 instances have no sample of cpu: web-2, web-3"
     assert notes([shown], None, NOW) == [f"web: {text}"]
     assert notes([shown], None, NOW, errors=False) == []
@@ -229,7 +229,7 @@ def test_instances_without_a_sample_are_printed_below_the_table() -> None:
 def test_many_notes_are_counted() -> None:
     """An outage of Prometheus fails every autoscaler; the table stays on the screen."""
     failing = [
-        summary(f"s{number}", scaler(QUEUE_15), decision(error="no answer"), Steering(), configured=True)
+        summary(f"s{number}", scaler(QUEUE_15), decision(error="no answer"), ManualControls(), configured=True)
         for number in range(14)
     ]
     lines = notes(failing, None, NOW)

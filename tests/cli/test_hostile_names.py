@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.model import Direction, Failure, Hold, HoldReason, Override, Pause, Steering, TargetRef
+from autoscaler.model import Direction, Failure, Hold, HoldReason, ManualControls, Override, Pause, TargetRef
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
 from tests.documents.lives import Recorded, open_state
@@ -34,7 +34,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
         life.step(used, Failure(HOSTILE), target=seen)
         held = replace(seen, hold=Hold(HoldReason("Held", HOSTILE), HoldReason("Held", HOSTILE)))
         life.step(used, Failure(HOSTILE), target=held)
-        steering = Steering(
+        steering = ManualControls(
             Pause(Direction.BOTH, HOSTILE, HOSTILE, now, None), Override(1, 9, HOSTILE, HOSTILE, now, None)
         )
         steer(opened, "web", steering)

@@ -11,7 +11,7 @@ import yaml
 from autoscaler.config import Settings, load
 from autoscaler.config.large_file import load_for_daemon
 from autoscaler.config.outside import read_outside
-from autoscaler.config.team_files import MOST_BYTES, MOST_FILES, look, read_team_file
+from autoscaler.config.team_files import MAX_BYTES, MAX_FILES, look, read_team_file
 from autoscaler.config.teams import changed_files, follow
 from autoscaler.errors import ConfigError
 
@@ -270,7 +270,7 @@ def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
         ),
         (lambda path: path.write_bytes(b"- \xff"), "byte 0xff is not UTF-8"),
         (lambda path: path.write_text(""), "the file is empty"),
-        (lambda path: path.write_text("#" * (MOST_BYTES + 1)), "have more than 512 KiB in total"),
+        (lambda path: path.write_text("#" * (MAX_BYTES + 1)), "have more than 512 KiB in total"),
         (lambda path: path.write_text("- &a [x]\n" + "- [*a, *a]\n" * 9), "expected a mapping, found a list"),
         (lambda path: path.write_text(_bomb()), "aliases make the document too large"),
         (lambda path: path.write_text("[" * 10_000), "nested deeper than 50 levels"),
@@ -316,7 +316,7 @@ def _bomb() -> str:
 
 
 def test_more_files_than_allowed_are_named(folders: Folders) -> None:
-    for at in range(MOST_FILES + 2):
+    for at in range(MAX_FILES + 2):
         folders.write("shop", f"f{at:03}.yaml", scaler(f"shop-{at}", query=f"q{at}"))
     folders.write("pay", "api.yaml", scaler("pay-api"))
     settings = load(folders.path)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Decision, History, MetricOutcome, Written
 from tests.conformance.scenario import Scenario
@@ -36,10 +36,10 @@ def play(scenario: Scenario) -> list[Decision]:
         change = decision.change
         if change is not None:
             if step.update_scale_error is None:
-                decision = conclude(decision, Written(change.size))
+                decision = apply_outcome(decision, Written(change.size))
                 replicas = status_replicas = change.size
             else:
-                decision = conclude(decision, TargetRefused(step.update_scale_error))
+                decision = apply_outcome(decision, TargetRefused(step.update_scale_error))
         history = remember(step.scaler, history, decision)
         decisions.append(decision)
     return decisions

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autoscaler.decide import remember
-from autoscaler.model import Intent
+from autoscaler.model import PendingWrite
 from autoscaler.record import Archive, Record
 from autoscaler.record.entries import _REMEMBERED
 
@@ -25,7 +25,7 @@ def epochs(folder: Path, connection: str) -> set[int]:
     return {epoch for name, epoch in found if name == connection}
 
 
-def announced(folder: Path) -> dict[str, Intent]:
+def announced(folder: Path) -> dict[str, PendingWrite]:
     """Return the unfinished write of each autoscaler with one."""
     query = "SELECT name, body FROM autoscaler JOIN memory ON memory.autoscaler_id = autoscaler.id"
     found = {name: _REMEMBERED.load(body).unfinished for name, body in rows(folder, query)}

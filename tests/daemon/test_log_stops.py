@@ -17,7 +17,7 @@ from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
 
-_SMALLEST_PIPE: Final = 4096
+_MIN_PIPE: Final = 4096
 _ENDED_WITHIN_SECONDS: Final = 30.0
 
 
@@ -58,7 +58,7 @@ def test_a_reader_that_stops_reading_stops_nothing_else(folder: Path, prometheus
     When it reads again, it gets whole lines.
     """
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _SMALLEST_PIPE)
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _MIN_PIPE)
     try:
         with daemon_that_logs_to(writer, folder, prometheus) as daemon:
             os.close(writer)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.log.decisions import MOST_NEWS
+from autoscaler.log.decisions import MAX_NEWS
 from tests.daemon.running import autoscaler, run_once, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def many(*more: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], dict[st
 
     The period is long enough for a busy machine.
     """
-    calm = [autoscaler(f"web-{number}", "vector(1)", "fleet") for number in range(MOST_NEWS)]
+    calm = [autoscaler(f"web-{number}", "vector(1)", "fleet") for number in range(MAX_NEWS)]
     scalers = [{**scaler, "syncPeriod": "6s"} for scaler in (*calm, *more)]
     groups: dict[str, Any] = {scaler["name"]: {} for scaler in scalers}
     return scalers, {"fleet": {"type": "memory", "groups": groups}}
@@ -54,4 +54,4 @@ def test_a_single_cycle_logs_all(folder: Path, prometheus: str) -> None:
     """Operators run it to read its log."""
     scalers, adapters = many(autoscaler("job", "vector(1)", "fleet"))
     ended = run_once(write_config(folder, prometheus, scalers, adapters, **QUIET))
-    assert ended.stderr.count('"event": "decision"') == MOST_NEWS + 1
+    assert ended.stderr.count('"event": "decision"') == MAX_NEWS + 1

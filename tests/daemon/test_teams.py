@@ -14,7 +14,7 @@ from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, writ
 pytestmark = pytest.mark.slow
 
 TEAMS = ("pay", "shop")
-_LONGEST_WAIT_SECONDS = 300.0
+_MAX_WAIT_SECONDS = 300.0
 """A team's next change waits 20 times as long as its last one took to load, which a busy machine may do for seconds."""
 
 
@@ -148,7 +148,7 @@ def test_a_hostile_folder_changes_nothing_of_its_neighbours(folders: Folders, da
     folder.with_name(".gone").rename(folder)
     path.write_text(yaml.safe_dump([scaler("shop-web", 4)]))
     keys = {"autoscaler": "shop-web", "written": 4}
-    daemon.until(lambda: daemon.events("decision", **keys) != [], "shop-web at 4", seconds=_LONGEST_WAIT_SECONDS)
+    daemon.until(lambda: daemon.events("decision", **keys) != [], "shop-web at 4", seconds=_MAX_WAIT_SECONDS)
     decided = daemon.events("decision", autoscaler="pay-api")
     sizes = [(line["current"], line["desired"]) for line in decided if line["written"] is None]
     assert set(sizes) == {(2, 2)}

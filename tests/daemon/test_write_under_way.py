@@ -44,7 +44,7 @@ from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FOUR_A_MINUTE = ScalingRules(
+FOUR_PER_MINUTE = ScalingRules(
     timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 4, timedelta(minutes=1)),), None
 )
 WEB = Autoscaler(
@@ -53,7 +53,7 @@ WEB = Autoscaler(
     1,
     100,
     (MetricSpec(MetricType.EXTERNAL, "jobs", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("jobs")),),
-    Behavior(scale_up=FOUR_A_MINUTE),
+    Behavior(scale_up=FOUR_PER_MINUTE),
 )
 
 

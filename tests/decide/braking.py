@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from autoscaler.decide import announced, decide
+from autoscaler.decide import decide, with_pending_write
 from autoscaler.model import (
     Autoscaler,
     Brake,
@@ -67,7 +67,7 @@ class BrakedAutoscaler(Life):
         """Run a cycle that commits its intent and never its outcome, and return the size that it wrote."""
         self.now += timedelta(seconds=60)
         observed = Observation(TargetState(self.size, self.size, workers(self.size)), (value(15_000 * wanted),))
-        self.history = announced(
+        self.history = with_pending_write(
             self.autoscaler, self.history, decide(self.autoscaler, observed, self.history, self.now)
         )
         assert self.history.unfinished is not None

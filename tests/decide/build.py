@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -114,7 +114,7 @@ class Life:
         made = decide(self.autoscaler, self.observed, self.history, self.now)
         if made.change is not None:
             size = made.change.size
-            made = conclude(made, outcome or (Proposed(size) if made.dry_run else Written(size)))
+            made = apply_outcome(made, outcome or (Proposed(size) if made.dry_run else Written(size)))
             if isinstance(made.outcome, Written) and arrives:
                 self.resize(made.outcome.size)
         self.history = remember(self.autoscaler, self.history, made)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from autoscaler.decide import LimitedDecisions, apply_limits, conclude, decide, remember
+from autoscaler.decide import LimitedDecisions, apply_limits, apply_outcome, decide, remember
 from autoscaler.decide.connection_limits import counted_size
 from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
@@ -13,6 +13,7 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
+    LimitUsage,
     MetricType,
     Observation,
     Outcome,
@@ -22,7 +23,6 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Standing,
     TargetRef,
     TargetType,
     Written,
@@ -60,7 +60,7 @@ class Fleet:
         """Times and numbers of removed instances."""
         self.limited_decisions: LimitedDecisions
 
-    def standing(self, shard: int = 0, busy: Collection[str] = ()) -> Standing:
+    def standing(self, shard: int = 0, busy: Collection[str] = ()) -> LimitUsage:
         """Return the limits as one shard reads them. `busy`: autoscalers with an earlier write under way."""
         removals = tuple(
             Removal(name, at, units) for (name, at), units in sorted(self.counted.items(), key=lambda row: row[0][1])
@@ -68,7 +68,7 @@ class Fleet:
         mine = {name: size for name, size in self.known.items() if self.shard_of[name] == shard}
         others = sum(self.known.values()) - sum(mine.values())
         targets = frozenset(TargetRef("fleet", name) for name in busy)
-        return Standing("fleet", self.limits, removals, mine, others, targets)
+        return LimitUsage("fleet", self.limits, removals, mine, others, targets)
 
     def cycle(
         self,
@@ -77,7 +77,7 @@ class Fleet:
         arrives: bool = True,
         shard: int = 0,
         after: float = 0,
-        standing: Standing | None = None,
+        standing: LimitUsage | None = None,
         busy: Collection[str] = (),
     ) -> dict[str, Decision]:
         """Run a cycle for these autoscalers, `after` seconds later. An error as a load means an unreadable target.
@@ -100,7 +100,7 @@ class Fleet:
         for one in intended:
             given = UNDER_WAY if one.name in busy and one.change is not None else (outcomes or {}).get(one.name)
             outcome = self._act(one, given, arrives=arrives)
-            concluded = conclude(one, outcome)
+            concluded = apply_outcome(one, outcome)
             before = self.histories[one.name].unfinished
             if one.name in counted:
                 settled = settle(concluded, counted[one.name])

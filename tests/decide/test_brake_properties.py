@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     NO_BRAKES,
@@ -110,7 +110,7 @@ def lived(autoscaler: Autoscaler, size: int, life: Sequence[Turn]) -> list[tuple
         observed = Observation(turn.error or state, (turn.reading,))
         made = decide(autoscaler, observed, history, now)
         plain = decide(without, observed, replace(history, brakes=None), now)
-        concluded = made if made.change is None else conclude(made, Written(made.change.size))
+        concluded = made if made.change is None else apply_outcome(made, Written(made.change.size))
         size = size if made.change is None else made.change.size
         history = remember(autoscaler, history, concluded)
         found.append((made, plain, concluded))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.decide.brakes import FEWEST
+from autoscaler.decide.brakes import MIN_MISSING
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Brake,
@@ -13,9 +13,9 @@ from autoscaler.model import (
     Hold,
     HoldReason,
     LossBrake,
+    ManualControls,
     Pause,
     Reason,
-    Steering,
     UnfulfilledBrake,
 )
 from tests.decide.braking import ALL, LOSS, OUTSIDE, UNFULFILLED, BrakedAutoscaler, active, braked, holding
@@ -255,7 +255,7 @@ def test_the_first_hold_gives_the_reason_and_the_others_are_listed() -> None:
     life = BrakedAutoscaler(braked(ALL), 20)
     life.cycle(20)
     life.size = 18
-    life.history = replace(life.history, steering=Steering(Pause(Direction.BOTH, "ann", "load test", NOW, None)))
+    life.history = replace(life.history, steering=ManualControls(Pause(Direction.BOTH, "ann", "load test", NOW, None)))
     hold = Hold(scale_in=HoldReason("InstanceRefresh", "an instance refresh is under way"))
     made = life.cycle(2, 18)
     assert holding(made) == [Reason.PAUSED, Reason.OUTSIDE_CHANGE]
@@ -324,4 +324,4 @@ def test_a_new_brake_observes_one_cycle_first() -> None:
 
 def test_three_instances_are_the_fewest_that_count() -> None:
     """docs/decision.md promises it."""
-    assert FEWEST == 3
+    assert MIN_MISSING == 3

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import changed, conclude, decide, differs
+from autoscaler.decide import apply_outcome, changed, decide, differs
 from autoscaler.errors import TargetRefused, TargetUnavailable
 from autoscaler.model import (
     ActiveBrake,
@@ -19,6 +19,7 @@ from autoscaler.model import (
     Held,
     History,
     HoldReason,
+    ManualControls,
     Observation,
     Outcome,
     Override,
@@ -26,7 +27,6 @@ from autoscaler.model import (
     Proposed,
     Reading,
     Reason,
-    Steering,
     TargetRef,
     Unchanged,
     Written,
@@ -95,8 +95,8 @@ def test_a_message_with_other_numbers_is_no_change() -> None:
         edited(maximum=50),
         edited(dry_run=True),
         edited(target=TargetRef("fleet", "other")),
-        edited(steering=Steering(Pause(Direction.IN, "ann", "sale", NOW, None))),
-        edited(steering=Steering(override=Override(2, 9, "ann", "sale", NOW, None))),
+        edited(steering=ManualControls(Pause(Direction.IN, "ann", "sale", NOW, None))),
+        edited(steering=ManualControls(override=Override(2, 9, "ann", "sale", NOW, None))),
     ],
 )
 def test_news_for_an_operator_is_a_change(after: Decision) -> None:
@@ -173,7 +173,7 @@ def about_to_rise() -> Decision:
 )
 def test_every_write_and_every_failed_write_is_a_change(outcome: Outcome, is_one: bool) -> None:
     """Each failed write is reported; a proposal or a hold only when it starts."""
-    made = conclude(about_to_rise(), outcome)
+    made = apply_outcome(about_to_rise(), outcome)
     assert changed(made, replace(made, now=NOW + timedelta(seconds=15))) is is_one
 
 

@@ -18,11 +18,11 @@ from autoscaler.model import (
     Direction,
     Hold,
     Limits,
+    ManualControls,
     OutsideChangeBrake,
     Override,
     Pause,
     Reason,
-    Steering,
     UnfulfilledBrake,
     Written,
 )
@@ -99,13 +99,13 @@ def test_it_ends_a_window_after_the_last_hold() -> None:
 @pytest.mark.parametrize("asked", ["pause", "override", "resume"])
 def test_an_operator_who_acts_ends_it(asked: str) -> None:
     one = Deployed()
-    pause = Steering(pause=Pause(Direction.IN, "ada", "", one.now, None))
+    pause = ManualControls(pause=Pause(Direction.IN, "ada", "", one.now, None))
     if asked == "resume":
         one.history = replace(one.history, steering=pause)
     one.deploy()
     one.runs(1, DEPLOYING)
-    override = Steering(override=Override(1, 60, "ada", "", one.now, None))
-    asks = {"pause": pause, "override": override, "resume": Steering()}
+    override = ManualControls(override=Override(1, 60, "ada", "", one.now, None))
+    asks = {"pause": pause, "override": override, "resume": ManualControls()}
     one.history = replace(one.history, steering=asks[asked])
     made = one.runs(1)
     assert (made.desired, event_reasons(made)) == (1, [Reason.RECOVERY_ENDED])
@@ -115,7 +115,7 @@ def test_a_pause_delays_it_and_a_lower_maximum_limits_it() -> None:
     """Both hold for every proposal. A pause that ends by itself is no request, and the maximum is a reload's."""
     one = Deployed()
     pause = Pause(Direction.OUT, "ada", "", one.now, one.now + timedelta(minutes=30))
-    one.history = replace(one.history, steering=Steering(pause=pause))
+    one.history = replace(one.history, steering=ManualControls(pause=pause))
     one.deploy()
     for _ in range(29):
         assert one.runs(1).change is None
@@ -285,7 +285,7 @@ def test_a_deployment_that_was_seen_is_no_part_of_the_next_reset() -> None:
     one = Deployed()
     one.deploy()
     one.runs(1, DEPLOYING)
-    one.history = replace(one.history, steering=Steering(pause=Pause(Direction.OUT, "ada", "", one.now, None)))
+    one.history = replace(one.history, steering=ManualControls(pause=Pause(Direction.OUT, "ada", "", one.now, None)))
     one.runs(1)
     assert one.deployment is not None
     one.deployment = Deployment("later", 1, REMEDY, earlier=((one.deployment.id, 40),))

@@ -18,11 +18,11 @@ from autoscaler.model import (
     Event,
     EventType,
     History,
+    ManualControls,
     MetricType,
     Observation,
     Pause,
     Reason,
-    Steering,
     TargetState,
     TargetType,
 )
@@ -141,6 +141,6 @@ def test_drains_need_a_rule_and_a_live_autoscaler() -> None:
 
 def test_a_paused_autoscaler_drains() -> None:
     """The connections of an instance need the drain, whatever ends it."""
-    paused = History(steering=Steering(pause=Pause(Direction.BOTH, "ann", "", NOW, None)))
+    paused = History(steering=ManualControls(pause=Pause(Direction.BOTH, "ann", "", NOW, None)))
     made, _ = cycle(leaving("i-0"), paused)
     assert [each.instance for each in made.drains] == ["i-0"]

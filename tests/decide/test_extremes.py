@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.model import (
     MAX_SIZE,
     Instance,
@@ -100,7 +100,7 @@ def test_every_input_is_decided_and_can_be_stored(
         assert outcome.proposal is None or 0 <= outcome.proposal <= MAX_SIZE
         assert (outcome.average_utilization or 0) <= MAX_SIZE
         assert max(outcome.value or 0, outcome.average_value or 0) <= MAX_MILLI
-    concluded = made if made.change is None else conclude(made, Written(made.change.size))
+    concluded = made if made.change is None else apply_outcome(made, Written(made.change.size))
     columns = decision_columns(concluded)
     kept = decision_from(columns, to_micros(NOW), made.name, made.target)
     assert decision_columns(kept) == columns  # compares bytes, because NaN does not equal itself

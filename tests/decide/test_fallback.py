@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Behavior,
     ConditionType,
@@ -48,7 +48,7 @@ def test_after_the_failure_duration_the_metric_proposes_the_replicas() -> None:
     assert decision.metrics[0].proposal == 10
     assert decision.change is not None
     assert decision.change.reason == "the fallback of external metric queue asks for more"
-    assert conclude(decision, Written(decision.change.size)).events[-1].direction is Direction.OUT
+    assert apply_outcome(decision, Written(decision.change.size)).events[-1].direction is Direction.OUT
     active = condition(decision)
     assert (active.status, active.reason) == (True, "MetricUnavailable")
     assert active.message == (

@@ -7,12 +7,12 @@ from autoscaler.model import (
     ConditionType,
     Direction,
     History,
+    ManualControls,
     MetricSpec,
     MetricType,
     Override,
     Pause,
     Proposed,
-    Steering,
     later,
 )
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
@@ -98,7 +98,7 @@ def test_without_a_fallback_failures_are_not_remembered() -> None:
 
 def test_a_pause_holds_a_fallback() -> None:
     pause = Pause(Direction.OUT, "ann", "", NOW, None)
-    life = Outage(scaler(with_fallback()), history=History(steering=Steering(pause)))
+    life = Outage(scaler(with_fallback()), history=History(steering=ManualControls(pause)))
     decision = life.until_fallback(DOWN)
     assert (decision.desired, decision.change) == (6, None)  # at most twice as many at a time
     assert condition(decision, ConditionType.ABLE_TO_SCALE).reason == "Paused"
@@ -107,7 +107,7 @@ def test_a_pause_holds_a_fallback() -> None:
 
 def test_an_operators_bounds_apply_to_a_fallback() -> None:
     override = Override(None, 5, "ann", "", NOW, None)
-    life = Outage(scaler(with_fallback()), history=History(steering=Steering(None, override)))
+    life = Outage(scaler(with_fallback()), history=History(steering=ManualControls(None, override)))
     assert life.until_fallback(DOWN).desired == 5
 
 

@@ -17,6 +17,7 @@ from autoscaler.model import (
     Hold,
     HoldReason,
     Limits,
+    ManualControls,
     MetricSpec,
     MetricType,
     Override,
@@ -24,7 +25,6 @@ from autoscaler.model import (
     Reading,
     Reason,
     ScheduleEntry,
-    Steering,
     TargetType,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
@@ -190,7 +190,7 @@ def test_the_minimum_of_an_open_schedule_is_active() -> None:
 def test_the_minimum_of_an_operator_is_active() -> None:
     """An operator who asks for instances gets them."""
     life = resting()
-    steering = Steering(override=Override(2, None, "jo", "", NOW, None))
+    steering = ManualControls(override=Override(2, None, "jo", "", NOW, None))
     life.history = replace(life.history, steering=steering)
     life.step(QUIET, after=1)
     assert life.size == 2
@@ -225,7 +225,7 @@ def test_a_pause_delays_idleness() -> None:
     """An operator keeps the size."""
     life = Life(idle_scaler(), 3)
     life.step(QUIET)
-    life.history = replace(life.history, steering=Steering(pause=Pause(Direction.IN, "jo", "", NOW, None)))
+    life.history = replace(life.history, steering=ManualControls(pause=Pause(Direction.IN, "jo", "", NOW, None)))
     life.step(QUIET, after=60)
     assert life.size == 3
 

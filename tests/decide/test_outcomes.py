@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import announced, conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember, with_pending_write
 from autoscaler.errors import TargetDeferred, TargetRefused, TargetUnavailable
 from autoscaler.model import (
     Behavior,
@@ -16,16 +16,16 @@ from autoscaler.model import (
     History,
     Hold,
     HoldReason,
-    Intent,
     Limits,
+    ManualControls,
     Observation,
     Outcome,
     Override,
     Pause,
+    PendingWrite,
     Proposed,
     ScaleEvent,
     Status,
-    Steering,
     Unchanged,
     Written,
 )
@@ -52,14 +52,16 @@ def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:
 )
 def test_a_write_that_was_not_made_starts_no_cooldown(outcome: Outcome) -> None:
     """Only a size that changed counts against the policies. The recommendation stays either way."""
-    remembered = remember(UP, History(), conclude(rising(), outcome))
+    remembered = remember(UP, History(), apply_outcome(rising(), outcome))
     assert remembered.scale_ups == ()
     assert [known.replicas for known in remembered.recommendations] == [2, 4]
 
 
 def test_a_failed_write_keeps_the_desired_size_of_before() -> None:
     history = History(status=Status(2, 2))
-    decision = conclude(decide(UP, Observation(state(2), (value(60_000),)), history, NOW), TargetUnavailable("down"))
+    decision = apply_outcome(
+        decide(UP, Observation(state(2), (value(60_000),)), history, NOW), TargetUnavailable("down")
+    )
     assert decision.status == replace(decision.status, current=2, desired=2)
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
     assert decision.events[-1].reason == "FailedRescale"
@@ -68,13 +70,13 @@ def test_a_failed_write_keeps_the_desired_size_of_before() -> None:
 
 
 def test_a_conflict_says_that_the_next_cycle_decides_anew() -> None:
-    decision = conclude(rising(), Conflict("the size is 7 now, not 2"))
+    decision = apply_outcome(rising(), Conflict("the size is 7 now, not 2"))
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "FailedUpdateScale")
     assert "the next cycle decides again" in decision.events[-1].message
 
 
 def test_a_held_write_gives_its_own_reason_and_no_error() -> None:
-    decision = conclude(rising(), Held(DEPLOYING))
+    decision = apply_outcome(rising(), Held(DEPLOYING))
     assert condition(decision, ConditionType.ABLE_TO_SCALE) == (False, "DeploymentActive")
     assert decision.error is None
     assert decision.events == ()
@@ -94,7 +96,7 @@ def test_a_hold_does_not_affect_the_other_direction() -> None:
 
 
 def test_a_dry_run_keeps_its_trace_and_writes_nothing() -> None:
-    decision = conclude(replace(rising(), dry_run=True), Proposed(4))
+    decision = apply_outcome(replace(rising(), dry_run=True), Proposed(4))
     assert decision.written is None
     assert decision.desired == 4
     assert decision.trace[-1].reason == "DryRun"
@@ -116,7 +118,7 @@ def test_bounds_without_a_size_in_common_are_a_condition() -> None:
 
 
 def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
-    history = History(unfinished=Intent(4, 2, NOW))
+    history = History(unfinished=PendingWrite(4, 2, NOW))
     decision = decide(UP, Observation(TargetUnavailable("down"), ()), history, NOW)
     assert remember(UP, history, decision).unfinished == history.unfinished
 
@@ -124,7 +126,7 @@ def test_an_unfinished_write_stays_so_while_the_target_cannot_be_read() -> None:
 def test_an_unanswered_write_of_zero_is_left_again_once_it_shows() -> None:
     """Otherwise a target that the autoscaler scaled to zero would count as switched off."""
     sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
-    history = History(unfinished=Intent(0, 1, NOW, scaled_to_zero=True), at=NOW)
+    history = History(unfinished=PendingWrite(0, 1, NOW, scaled_to_zero=True), at=NOW)
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
     assert woken.desired == 2
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
@@ -133,7 +135,7 @@ def test_an_unanswered_write_of_zero_is_left_again_once_it_shows() -> None:
 def test_a_zero_that_an_unfinished_write_starts_from_is_an_own_zero() -> None:
     """Two daemons died in a row: the first after writing 0, the second after announcing the next size."""
     sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
-    history = History(unfinished=Intent(2, 0, NOW, scaled_to_zero=False), at=NOW - timedelta(seconds=15))
+    history = History(unfinished=PendingWrite(2, 0, NOW, scaled_to_zero=False), at=NOW - timedelta(seconds=15))
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
     assert woken.desired == 2
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
@@ -151,7 +153,7 @@ def test_a_raised_minimum_ends_an_own_zero() -> None:
 
 def paused(direction: Direction, until: timedelta | None = None) -> History:
     ends = None if until is None else NOW + until
-    return History(steering=Steering(Pause(direction, "ann", "load test", NOW, ends)))
+    return History(steering=ManualControls(Pause(direction, "ann", "load test", NOW, ends)))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_a_pause_ends_by_itself() -> None:
 
 
 def test_overridden_bounds_replace_the_configured_ones() -> None:
-    steering = Steering(override=Override(5, 6, "ann", "sale", NOW, None))
+    steering = ManualControls(override=Override(5, 6, "ann", "sale", NOW, None))
     decision = decide(UP, Observation(state(2), (value(0),)), History(steering=steering), NOW)
     assert decision.desired == 5
     assert (decision.minimum, decision.maximum) == (5, 6)
@@ -185,8 +187,8 @@ def test_overridden_bounds_replace_the_configured_ones() -> None:
 
 def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() -> None:
     """A time-out may hide a write that took effect. Forgetting it would let a policy be exceeded."""
-    unknown = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
-    assert unknown.unfinished == Intent(4, 2, NOW, scaled_to_zero=False)
+    unknown = remember(UP, History(), apply_outcome(rising(), TargetUnavailable("no answer in time")))
+    assert unknown.unfinished == PendingWrite(4, 2, NOW, scaled_to_zero=False)
     later = NOW + timedelta(seconds=5)
     arrived = decide(UP, Observation(state(4), (value(600_000),)), unknown, later)
     assert arrived.scale_ups == (ScaleEvent(2, NOW),)
@@ -195,7 +197,7 @@ def test_a_write_without_an_answer_counts_once_the_size_shows_that_it_arrived() 
     assert lost.scale_ups == ()
 
 
-LOST = Intent(4, 2, NOW, scaled_to_zero=False)
+LOST = PendingWrite(4, 2, NOW, scaled_to_zero=False)
 """A rise from 2 to 4 without an answer."""
 
 
@@ -205,13 +207,13 @@ def seen(size: int, seconds: float = 15, load: int = 30_000) -> Decision:
     return decide(UP, Observation(state(size), (value(load),)), History(unfinished=LOST, at=NOW), later)
 
 
-def unfinished_after(decision: Decision) -> Intent | None:
+def unfinished_after(decision: Decision) -> PendingWrite | None:
     return remember(UP, History(unfinished=LOST, at=NOW), decision).unfinished
 
 
 def test_a_request_that_arrives_two_cycles_later_counts_from_its_own_time() -> None:
     """A slow back end may apply a request that it never answered; missing it would exceed a policy."""
-    history = remember(UP, History(), conclude(rising(), TargetUnavailable("no answer in time")))
+    history = remember(UP, History(), apply_outcome(rising(), TargetUnavailable("no answer in time")))
     for cycle in (1, 2):
         found = Observation(state(2), (value(30_000),))
         history = remember(UP, history, decide(UP, found, history, NOW + cycle * timedelta(seconds=5)))
@@ -219,7 +221,7 @@ def test_a_request_that_arrives_two_cycles_later_counts_from_its_own_time() -> N
     arrived = decide(UP, Observation(state(4), (value(600_000),)), history, NOW + timedelta(seconds=14))
     assert arrived.scale_ups == (ScaleEvent(2, NOW),)
     assert arrived.desired == 6, "4 pods every 15 s, 2 of which were used up 14 s ago"
-    settled = remember(UP, history, conclude(arrived, Written(6)))
+    settled = remember(UP, history, apply_outcome(arrived, Written(6)))
     assert [event.change for event in settled.scale_ups] == [2, 4 - 2]
     assert settled.unfinished is None
 
@@ -236,26 +238,26 @@ def test_a_write_is_finished_once_the_target_shows_its_size() -> None:
 @pytest.mark.parametrize("outcome", [Written(6), Unchanged()])
 def test_a_write_is_given_up_when_a_later_one_ends_with_a_known_size(outcome: Outcome) -> None:
     """Back ends apply absolute sizes in order, so a known later size supersedes the older request."""
-    assert unfinished_after(conclude(seen(2, load=600_000), outcome)) is None
+    assert unfinished_after(apply_outcome(seen(2, load=600_000), outcome)) is None
 
 
 @pytest.mark.parametrize("outcome", [Held(DEPLOYING), Conflict("changed"), TargetRefused("too large"), Proposed(4)])
 def test_a_later_write_that_changed_nothing_leaves_an_older_one_unfinished(outcome: Outcome) -> None:
-    assert unfinished_after(conclude(seen(2, load=600_000), outcome)) == LOST
+    assert unfinished_after(apply_outcome(seen(2, load=600_000), outcome)) == LOST
 
 
 LATER = seen(2, load=600_000)
 """Asks for 6 while LOST may still arrive."""
-BOTH = Intent(6, 2, LATER.now, scaled_to_zero=False, earlier=LOST)
+BOTH = PendingWrite(6, 2, LATER.now, scaled_to_zero=False, earlier=LOST)
 
 
 def test_a_later_write_without_an_answer_leaves_the_older_one_open_as_well() -> None:
-    assert unfinished_after(conclude(LATER, TargetUnavailable("no answer in time"))) == BOTH
+    assert unfinished_after(apply_outcome(LATER, TargetUnavailable("no answer in time"))) == BOTH
 
 
 def test_a_later_write_that_was_announced_leaves_the_older_one_open_as_well() -> None:
     """If the daemon dies before recording the later one, nothing else remembers the older one."""
-    assert announced(UP, History(unfinished=LOST, at=NOW), LATER).unfinished == BOTH
+    assert with_pending_write(UP, History(unfinished=LOST, at=NOW), LATER).unfinished == BOTH
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_a_later_write_that_was_announced_leaves_the_older_one_open_as_well() ->
     ],
 )
 def test_the_open_write_that_the_target_shows_counts(
-    size: int, events: tuple[ScaleEvent, ...], left: Intent | None
+    size: int, events: tuple[ScaleEvent, ...], left: PendingWrite | None
 ) -> None:
     """The back end may apply the older one first. Once it applies the later one, the older one is superseded."""
     history = History(unfinished=BOTH, at=LATER.now)
@@ -278,13 +280,13 @@ def test_the_open_write_that_the_target_shows_counts(
 
 
 def test_a_write_that_is_announced_again_with_the_same_size_is_open_once() -> None:
-    again = conclude(replace(LATER, change=replace(LATER.change, size=4)), TargetUnavailable("no answer in time"))
-    assert unfinished_after(again) == Intent(4, 2, LATER.now, scaled_to_zero=False)
+    again = apply_outcome(replace(LATER, change=replace(LATER.change, size=4)), TargetUnavailable("no answer in time"))
+    assert unfinished_after(again) == PendingWrite(4, 2, LATER.now, scaled_to_zero=False)
 
 
 def test_an_announced_write_that_was_refused_is_finished() -> None:
     """The ledger announces each change before the write, and the write's own outcome settles it."""
-    refused = conclude(rising(), TargetRefused("too large"))
+    refused = apply_outcome(rising(), TargetRefused("too large"))
     assert remember(UP, History(unfinished=LOST), refused).unfinished is None
 
 
@@ -295,11 +297,13 @@ def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
 
 
 def test_a_refused_write_changed_nothing() -> None:
-    assert remember(UP, History(), conclude(rising(), TargetRefused("too large"))).unfinished is None
+    assert remember(UP, History(), apply_outcome(rising(), TargetRefused("too large"))).unfinished is None
 
 
 def test_a_write_that_was_never_sent_leaves_nothing_open() -> None:
     """It cannot arrive later. An open one would match another client's equal size."""
-    decision = conclude(decide(UP, Observation(state(2), (value(60_000),)), History(), NOW), TargetDeferred("no time"))
+    decision = apply_outcome(
+        decide(UP, Observation(state(2), (value(60_000),)), History(), NOW), TargetDeferred("no time")
+    )
     assert decision.change is not None
     assert remember(UP, History(), decision).unfinished is None

@@ -6,13 +6,13 @@ from autoscaler.decide import decide
 from autoscaler.model import (
     Direction,
     History,
+    ManualControls,
     MetricType,
     Observation,
     Override,
     Pause,
     Reason,
     Recommendation,
-    Steering,
     Step,
     TargetType,
 )
@@ -37,7 +37,7 @@ def test_what_is_wanted_under_a_pause_has_its_reason() -> None:
     """The pause says why the size stays, and not why another one is wanted."""
     pause = Pause(Direction.BOTH, "ann", "deploy", NOW, None)
     override = Override(5, None, "bob", "event", NOW, None)
-    history = History(steering=Steering(pause, override))
+    history = History(steering=ManualControls(pause, override))
     made = decide(scaler(QUEUE, minimum=3), Observation(state(3), (value(20_000),)), history, NOW)
     assert made.change is None
     assert made.trace == (

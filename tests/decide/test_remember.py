@@ -10,11 +10,11 @@ from autoscaler.decide.remember import with_events, with_recommendations
 from autoscaler.decide.stabilization import stabilize, stabilize_down
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
-    LONGEST_WINDOW,
+    MAX_WINDOW,
     Behavior,
     History,
-    Intent,
     Observation,
+    PendingWrite,
     PolicyType,
     Recommendation,
     ScaleEvent,
@@ -81,7 +81,7 @@ def test_a_controller_may_stabilize_for_longer_than_an_hour() -> None:
     """--horizontal-pod-autoscaler-downscale-stabilization has no upper limit, unlike a behavior's window."""
     known = tuple(recommendations((9, 0)))
     new = recommendations((1, 7200))
-    assert len(with_recommendations(known, new, 2 * LONGEST_WINDOW)) == 2
+    assert len(with_recommendations(known, new, 2 * MAX_WINDOW)) == 2
 
 
 def test_the_newest_recommendation_is_always_kept() -> None:
@@ -152,7 +152,7 @@ def test_a_history_moved_with_the_clock_decides_as_before(
 
 def test_an_unfinished_write_moves_with_the_clock() -> None:
     """The daemon waits as long as without the clock change."""
-    intent = Intent(8, 5, NOW)
+    intent = PendingWrite(8, 5, NOW)
     assert later(History(unfinished=intent), timedelta(hours=1)) == History(
-        unfinished=Intent(8, 5, NOW + timedelta(hours=1))
+        unfinished=PendingWrite(8, 5, NOW + timedelta(hours=1))
     )

@@ -23,6 +23,7 @@ from autoscaler.model import (
     InstanceLoss,
     Limits,
     LossBrake,
+    ManualControls,
     MetricSpec,
     MetricType,
     Observation,
@@ -30,7 +31,6 @@ from autoscaler.model import (
     Pause,
     Reading,
     ScheduleEntry,
-    Steering,
     TargetType,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
@@ -109,7 +109,7 @@ def test_each_bound_has_its_own_precedence(
     entries: list[ScheduleEntry], override: Override | None, limits: Limits, bounds: tuple[int, int]
 ) -> None:
     """The override comes first, then the largest open minimum and the smallest open maximum, then the configuration."""
-    steering = Steering(override=override)
+    steering = ManualControls(override=override)
     made = decided(scheduled(*entries), 5, history=History(steering=steering), limits=limits)
     assert (made.minimum, made.maximum) == bounds
 
@@ -232,7 +232,7 @@ def test_a_zero_of_another_stays_disabled() -> None:
 
 
 def test_a_pause_and_a_hold_stop_a_schedule() -> None:
-    pause = History(steering=Steering(Pause(Direction.BOTH, "ann", "", NOW, None)))
+    pause = History(steering=ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None)))
     assert decided(scheduled(entry(minimum=10)), 4, history=pause).change is None
     held = dataclasses.replace(state(4), hold=Hold(HoldReason("Deploying", "a deployment"), None))
     made = decide(scheduled(entry(minimum=10)), Observation(held, (value(75_000),)), History(), NOW)

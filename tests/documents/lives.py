@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from autoscaler.config.settings import Settings
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.documents.reads import Reads
 from autoscaler.model import Autoscaler, Decision, Failure, Observation, Observed, Reading, TargetState, Written
 from autoscaler.moment import Moment
@@ -39,7 +39,7 @@ class Recorded:
         made = decide(self.autoscaler, observed, history, self.now)
         if made.change is not None:
             self.size = made.change.size
-            made = conclude(made, Written(self.size))
+            made = apply_outcome(made, Written(self.size))
         self.ledger.record({made.name: self.autoscaler}, Observed({made.name: observed}), [made])
         return made
 

@@ -14,9 +14,9 @@ from autoscaler.model import (
     Brakes,
     Instance,
     LossBrake,
+    ManualControls,
     OutsideChangeBrake,
     Reason,
-    Steering,
     TargetState,
     UnfulfilledBrake,
 )
@@ -81,7 +81,7 @@ def test_an_active_brake_is_a_warning() -> None:
     for wanted, state in ((12, AutoscalerState.STEADY), (4, AutoscalerState.HELD)):
         diary.cycle(wanted, set_to=12)
         assert diary.newest is not None
-        shown = summary("web", diary.autoscaler, diary.newest.decision, Steering(), configured=True)
+        shown = summary("web", diary.autoscaler, diary.newest.decision, ManualControls(), configured=True)
         assert (shown.state, shown.level) == (state, Level.WARNING)
         assert [each.brake for each in shown.brakes] == ["outsideChange"]
 

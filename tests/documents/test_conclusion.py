@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
@@ -12,11 +12,11 @@ from autoscaler.model import (
     Failure,
     Fallback,
     History,
+    ManualControls,
     Observation,
     Pause,
     Proposed,
     Recommendation,
-    Steering,
     Written,
 )
 from autoscaler.record import Record
@@ -41,7 +41,7 @@ def headline(
     observed = Observation(state(size), (samples([percent * 10] * size),))
     made = decide(autoscaler, observed, history, NOW)
     if made.change is not None and (written or dry_run):
-        made = conclude(made, (Proposed if dry_run else Written)(made.change.size))
+        made = apply_outcome(made, (Proposed if dry_run else Written)(made.change.size))
     return conclusion(Record(autoscaler, made, observed, history))
 
 
@@ -80,7 +80,7 @@ def test_a_dry_run_says_that_it_writes_nothing() -> None:
 def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
     pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
 
-    said = headline(120, history=replace(EARLIER, steering=Steering(pause)))
+    said = headline(120, history=replace(EARLIER, steering=ManualControls(pause)))
 
     assert said == "stays at 4, although 8 is wanted: paused by dana until it is resumed: sale"
 

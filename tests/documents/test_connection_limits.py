@@ -6,7 +6,7 @@ from autoscaler.documents.explain import explanation
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.documents.verdict import verdict
-from autoscaler.model import Behavior, ConnectionLimits, Direction, Observation, Standing, Steering
+from autoscaler.model import Behavior, ConnectionLimits, Direction, LimitUsage, ManualControls, Observation
 from autoscaler.record import Record
 from tests.decide.build import state, value
 from tests.decide.fleet import AT_ONCE, Fleet, limits
@@ -24,20 +24,20 @@ def held(limited: ConnectionLimits, size: int, wanted: int, behavior: Behavior |
     scaler = replace(fleet.scalers["web"], behavior=behavior)
     history, size = fleet.histories["web"], fleet.sizes["web"]
     observed = Observation(state(size), (value(1000 * wanted),))
-    standing: Standing = fleet.standing(0)
+    standing: LimitUsage = fleet.standing(0)
     made = apply_limits([decide(scaler, observed, history, fleet.now)], {"web": history}, standing, fleet.now)
     return Record(scaler, made.decisions[0], observed, history)
 
 
 def shown(record: Record) -> Summary:
-    return summary("web", record.scaler, record.decision, Steering(), configured=True)
+    return summary("web", record.scaler, record.decision, ManualControls(), configured=True)
 
 
 def test_a_spent_removal_budget_is_shown_and_no_warning() -> None:
     """It is available again after a time, as with policies."""
     record = held(limits(5), 25, 3)
     assert conclusion(record).startswith(f"stays at 20: {BUDGET}")
-    assert (verdict(record.decision, Steering()).limited_by or "").startswith(BUDGET)
+    assert (verdict(record.decision, ManualControls()).limited_by or "").startswith(BUDGET)
     assert (shown(record).state, shown(record).level) == ("limited", Level.NORMAL)
 
 
@@ -45,7 +45,7 @@ def test_a_reached_max_total_is_shown_as_a_warning() -> None:
     """Load is not served until an operator raises it."""
     record = held(limits(total=12), 12, 20)
     assert conclusion(record) == f"stays at 12: {TOTAL}"
-    assert verdict(record.decision, Steering()).limited_by == TOTAL
+    assert verdict(record.decision, ManualControls()).limited_by == TOTAL
     assert (shown(record).state, shown(record).level) == ("limited", Level.WARNING)
 
 

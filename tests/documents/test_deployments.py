@@ -6,7 +6,7 @@ from autoscaler.documents.detail import detail
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.summary import summary
 from autoscaler.log import line
-from autoscaler.model import Deployment, Hold, HoldReason, Steering
+from autoscaler.model import Deployment, Hold, HoldReason, ManualControls
 from tests.decide.build import QUEUE_15, scaler, state, value
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
@@ -26,7 +26,7 @@ def test_a_reset_is_shown_with_its_remedy_and_survives_a_restart(tmp_path: Path)
         document = explanation(record)
         (step,) = [each for each in document.lines if each.startswith("RecoveringSize: 4 -> 40 (a deployment set")]
         assert REMEDY in step
-        shown = summary("web", life.autoscaler, made, Steering(), configured=True)
+        shown = summary("web", life.autoscaler, made, ManualControls(), configured=True)
         assert (shown.desired, shown.reason) == (40, "DeploymentActive")
         assert "from 40 to 1" in (shown.limited_by or "")
     with open_state(tmp_path) as opened:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation
 from autoscaler.errors import TargetUnavailable
@@ -22,6 +22,7 @@ from autoscaler.model import (
     Fallback,
     History,
     Instance,
+    ManualControls,
     MetricType,
     Observation,
     Override,
@@ -32,7 +33,6 @@ from autoscaler.model import (
     Reading,
     ScalingPolicy,
     SelectPolicy,
-    Steering,
     TargetState,
     TargetType,
     Written,
@@ -55,9 +55,9 @@ SLOW_DOWN = Behavior(
 class Diary:
     """An autoscaler on a virtual clock that keeps the newest record, as the state does."""
 
-    def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: Steering | None = None) -> None:
+    def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: ManualControls | None = None) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = History(steering=steering or Steering())
+        self.history = History(steering=steering or ManualControls())
         self.newest: Record | None = None
 
     def step(self, *readings: Reading | Failure, target: TargetState | TargetUnavailable | None = None) -> Decision:
@@ -66,7 +66,7 @@ class Diary:
         made = decide(self.autoscaler, observed, self.history, self.now)
         if made.change is not None:
             self.size = made.change.size
-            made = conclude(made, Written(self.size))
+            made = apply_outcome(made, Written(self.size))
         self.newest = Record(self.autoscaler, made, observed, self.history)
         self.history = remember(self.autoscaler, self.history, made)
         return made
@@ -148,7 +148,7 @@ def test_scale_in_needs_all_metrics_to_fall() -> None:
 
 
 def test_a_pause_prevents_the_change() -> None:
-    steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, None))
+    steering = ManualControls(Pause(Direction.OUT, "ann", "sale", NOW, None))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert (told.current, told.desired, told.written) == (3, 6, None)
     assert told.if_unchanged is None
@@ -156,14 +156,14 @@ def test_a_pause_prevents_the_change() -> None:
 
 
 def test_a_change_is_predicted_for_the_end_of_a_pause() -> None:
-    steering = Steering(Pause(Direction.OUT, "ann", "sale", NOW, NOW + timedelta(seconds=100)))
+    steering = ManualControls(Pause(Direction.OUT, "ann", "sale", NOW, NOW + timedelta(seconds=100)))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert told.if_unchanged is not None
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (6, timedelta(seconds=90))
 
 
 def test_the_origin_of_the_bounds_is_shown() -> None:
-    steering = Steering(override=Override(None, 4, "ann", "", NOW, None))
+    steering = ManualControls(override=Override(None, 4, "ann", "", NOW, None))
     told = Diary(scaler(CPU_60), steering=steering).cpu(120)
     assert told.bounds is not None
     assert (told.bounds.maximum, told.bounds.maximum_of) == (4, "the maximum set by ann")

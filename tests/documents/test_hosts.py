@@ -10,7 +10,7 @@ from autoscaler.documents.hosts import host_list
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.layout import Screen
-from autoscaler.model import ShardName, Steering
+from autoscaler.model import ManualControls, ShardName
 from autoscaler.record import Followed, Member, Ownership, target_text
 from tests.decide.build import scaler
 from tests.decisions import NOW
@@ -111,7 +111,7 @@ def shown(places: Mapping[str, str] | None, *, configured: bool = True) -> Summa
     """`places`: target -> the daemon that serves it."""
     one = scaler()
     known = one if configured else None
-    return summary(one.name, known, None, Steering(), configured=configured, daemons=places)
+    return summary(one.name, known, None, ManualControls(), configured=configured, daemons=places)
 
 
 def test_an_autoscaler_shows_the_daemon_that_serves_it() -> None:

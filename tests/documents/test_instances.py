@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.cli.tables.instances import instances as table
 from autoscaler.decide import decide
-from autoscaler.documents.instances import MOST_INSTANCES, DrainDocument, InstanceList, instances
+from autoscaler.documents.instances import MAX_INSTANCES, DrainDocument, InstanceList, instances
 from autoscaler.errors import TargetUnavailable
 from autoscaler.layout import Screen
 from autoscaler.model import (
@@ -131,9 +131,9 @@ def test_instances_in_trouble_come_first_then_those_with_most_load() -> None:
 
 
 def test_only_the_first_of_many_instances_are_listed() -> None:
-    found = shown(state(MOST_INSTANCES + 7))
+    found = shown(state(MAX_INSTANCES + 7))
 
-    assert (len(found.instances), found.total, found.ready) == (MOST_INSTANCES, MOST_INSTANCES + 7, MOST_INSTANCES + 7)
+    assert (len(found.instances), found.total, found.ready) == (MAX_INSTANCES, MAX_INSTANCES + 7, MAX_INSTANCES + 7)
 
 
 def test_an_unreadable_target_has_no_list_of_instances() -> None:

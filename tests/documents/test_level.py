@@ -7,16 +7,16 @@ import pytest
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summaries
-from autoscaler.model import Condition, ConditionType, Decision, Direction, EventType, Pause, Steering, Step
+from autoscaler.model import Condition, ConditionType, Decision, Direction, EventType, ManualControls, Pause, Step
 from autoscaler.record import EventRow
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
 from tests.decisions import condition, decision
 
-FREE = Steering()
-PAUSED = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
+FREE = ManualControls()
+PAUSED = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
 
 
-def shown(made: Decision, steering: Steering = FREE) -> Summary:
+def shown(made: Decision, steering: ManualControls = FREE) -> Summary:
     (found,) = summaries(["web"], {"web": scaler(QUEUE_15)}, {"web": made}, {"web": steering}, NOW)
     return found
 
@@ -98,7 +98,7 @@ def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bo
         (decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None), FREE, Level.NORMAL),
     ],
 )
-def test_each_state_has_a_level(made: Decision, steering: Steering, expected: Level) -> None:
+def test_each_state_has_a_level(made: Decision, steering: ManualControls, expected: Level) -> None:
     """The terminal and the page colour it. A decision that cannot be shown is an error; one may lack bounds."""
     assert shown(made, steering).level is expected
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.documents.history import thinned
 from autoscaler.documents.parameters import EventParameters, ExplainParameters, HistoryParameters
 from autoscaler.documents.reads import NoDecision, UnknownAutoscaler
@@ -48,7 +48,7 @@ def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
         assert record.observation is not None
         assert record.history is not None
         again = decide(record.scaler, record.observation, record.history, record.decision.now)
-        assert conclude(again, record.decision.outcome) == record.decision
+        assert apply_outcome(again, record.decision.outcome) == record.decision
     assert records[-1].decision.now == life.now
 
 

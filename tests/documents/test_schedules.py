@@ -10,7 +10,7 @@ from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.summary import summary
 from autoscaler.log import line
-from autoscaler.model import ScheduleEntry, Steering
+from autoscaler.model import ManualControls, ScheduleEntry
 from autoscaler.record import State
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, open_state
@@ -37,7 +37,7 @@ def test_an_open_schedule_is_explained(opened: State) -> None:
     assert document.bounds is not None
     assert (document.bounds.maximum, document.bounds.maximum_of) == (2, "the maximum of schedule night")
     assert conclusion(record) == "stays at 2: the maximum of schedule night is 2, and 5 would be the size without it"
-    shown = summary("web", life.autoscaler, made, Steering(), configured=True)
+    shown = summary("web", life.autoscaler, made, ManualControls(), configured=True)
     assert [(each.name, each.minimum, each.maximum) for each in shown.schedules] == [("night", None, 2)]
     assert line.keys(made)["schedules"] == ["night"]
 

@@ -15,11 +15,11 @@ from autoscaler.model import (
     ConditionType,
     Direction,
     Instance,
+    ManualControls,
     Override,
     Pause,
     Phase,
     Proposed,
-    Steering,
     Step,
     Written,
 )
@@ -28,11 +28,11 @@ from tests.decisions import NOW, condition, cpu, decision, rescale
 from tests.replaced import replace
 
 ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
-FREE = Steering()
-PAUSED = Steering(Pause(Direction.BOTH, "ann", "load test", NOW, None))
+FREE = ManualControls()
+PAUSED = ManualControls(Pause(Direction.BOTH, "ann", "load test", NOW, None))
 
 
-def of(steering: Steering = FREE, **changes: Any) -> Summary:
+def of(steering: ManualControls = FREE, **changes: Any) -> Summary:
     """Return the summary of a steady decision with these changes."""
     return summary("web", scaler(CPU_60), decision(**changes), steering, configured=True)
 
@@ -55,7 +55,7 @@ def with_condition(kind: ConditionType, reason: str, *, status: bool) -> tuple[C
         (of(conditions=with_condition(ABLE, "ScaleDownStabilized", status=True)), AutoscalerState.STABILIZING),
         (of(outcome=Written(5)), AutoscalerState.SCALING),
         (of(outcome=Proposed(5)), AutoscalerState.SCALING),
-        (summary("web", scaler(CPU_60), None, Steering(), configured=True), AutoscalerState.UNKNOWN),
+        (summary("web", scaler(CPU_60), None, ManualControls(), configured=True), AutoscalerState.UNKNOWN),
     ],
 )
 def test_the_most_urgent_state_is_shown(found: Summary, expected: AutoscalerState) -> None:
@@ -71,7 +71,7 @@ def test_a_failing_autoscaler_also_shows_its_pause() -> None:
 
 
 def test_before_the_first_decision_the_configuration_is_shown() -> None:
-    found = summary("web", scaler(CPU_60, QUEUE_15, maximum=9), None, Steering(), configured=True)
+    found = summary("web", scaler(CPU_60, QUEUE_15, maximum=9), None, ManualControls(), configured=True)
     assert (found.reference, found.minimum, found.maximum, found.current) == ("fleet/web", 1, 9, None)
     assert found.targets == "cpu: <not read>/60%, <not read>/15 (avg)"
     assert [metric.current for metric in found.metrics] == [None, None]
@@ -85,7 +85,7 @@ def test_metrics_that_were_not_read_are_no_failures() -> None:
 
 def test_an_override_is_in_force_before_the_next_decision() -> None:
     """`override` says so at once, and the commands after it must not say another thing."""
-    override = Steering(override=Override(5, None, "ann", "event", NOW, None))
+    override = ManualControls(override=Override(5, None, "ann", "event", NOW, None))
     found = of(override, minimum=3, maximum=10, metrics=())
     assert (found.minimum, found.maximum) == (5, 100)
     made = decision(minimum=5, maximum=8, steering=override)  # with the target's own maximum
@@ -97,7 +97,7 @@ def test_an_override_is_in_force_before_the_next_decision() -> None:
 
 def test_the_bounds_of_a_target_that_cannot_be_read_are_those_in_force() -> None:
     """The file's would hide the override."""
-    override = Steering(override=Override(5, 9, "ann", "event", NOW, None))
+    override = ManualControls(override=Override(5, 9, "ann", "event", NOW, None))
     unread = decision(minimum=None, maximum=None, steering=override, error="no answer", current=None)
     found = summary("web", scaler(CPU_60), unread, override, configured=True)
     assert (found.minimum, found.maximum) == (5, 9)
@@ -108,7 +108,7 @@ def test_why_a_paused_one_stays_is_its_pause() -> None:
     trace = (Step("TooFewReplicas", 2, 3, "minReplicas is 3"),)
     assert of(trace=trace).why == "minReplicas is 3"
     assert of(PAUSED, trace=trace).why == "paused by ann until it is resumed: load test"
-    inwards = Steering(Pause(Direction.IN, "ann", "", NOW, None))
+    inwards = ManualControls(Pause(Direction.IN, "ann", "", NOW, None))
     assert of(inwards, trace=trace).why == "scaling in paused by ann until it is resumed: no reason given"
     assert of(PAUSED, trace=trace, error="no answer").why == "no answer"
     assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).why
@@ -174,14 +174,14 @@ def test_without_a_configuration_everything_counts_as_configured() -> None:
 
 
 def test_an_expired_override_is_not_shown() -> None:
-    expired = Steering(override=Override(2, None, "ann", "", NOW - timedelta(hours=2), NOW - timedelta(hours=1)))
+    expired = ManualControls(override=Override(2, None, "ann", "", NOW - timedelta(hours=2), NOW - timedelta(hours=1)))
     found = summaries(["web"], {"web": scaler(CPU_60)}, {}, {"web": expired}, NOW)
     assert found[0].steering.override is None
 
 
 def test_a_list_is_sent_in_camel_case_and_read_back() -> None:
     sent = AutoscalerList(
-        autoscalers=(of(PAUSED), summary("b", None, rescale("b"), Steering(), configured=False)), total=2
+        autoscalers=(of(PAUSED), summary("b", None, rescale("b"), ManualControls(), configured=False)), total=2
     )
     text = sent.model_dump_json()
     assert '"limitedBy"' in text

@@ -3,19 +3,19 @@
 from autoscaler.documents.level import Level
 from autoscaler.documents.verdict import AutoscalerState, Verdict, verdict
 from autoscaler.errors import TargetNotFound
-from autoscaler.model import Held, HoldReason, Steering
+from autoscaler.model import Held, HoldReason, ManualControls
 from tests.decisions import decision, rescale
 
 
 def test_a_failure_is_failing_and_a_hold_is_not() -> None:
     """The exit code of `--once` and the colour red depend on it."""
-    failed = verdict(decision(error="target not found", outcome=TargetNotFound("gone")), Steering())
+    failed = verdict(decision(error="target not found", outcome=TargetNotFound("gone")), ManualControls())
     assert (failed.state, failed.level) == (AutoscalerState.FAILING, Level.ERROR)
-    held = verdict(rescale(outcome=Held(HoldReason("Deploying", "a deployment runs"))), Steering())
+    held = verdict(rescale(outcome=Held(HoldReason("Deploying", "a deployment runs"))), ManualControls())
     assert held.level is not Level.ERROR
-    assert verdict(decision(), Steering()).level is Level.NORMAL
+    assert verdict(decision(), ManualControls()).level is Level.NORMAL
 
 
 def test_without_a_decision_the_state_is_unknown() -> None:
     """An autoscaler that was configured just now has not failed."""
-    assert verdict(None, Steering()) == Verdict(AutoscalerState.UNKNOWN, Level.NORMAL)
+    assert verdict(None, ManualControls()) == Verdict(AutoscalerState.UNKNOWN, Level.NORMAL)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.explanation import Explanation, Way
 from autoscaler.model import (
@@ -12,6 +12,7 @@ from autoscaler.model import (
     History,
     Hold,
     HoldReason,
+    ManualControls,
     MetricType,
     Observation,
     Pause,
@@ -20,7 +21,6 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Steering,
     TargetType,
 )
 from autoscaler.record import Record
@@ -140,7 +140,7 @@ def test_a_failed_metric_prevents_scale_in() -> None:
 
 
 def test_a_pause_is_shown_with_its_user_and_end() -> None:
-    paused = Steering(Pause(Direction.BOTH, "ann", "load test", NOW, None))
+    paused = ManualControls(Pause(Direction.BOTH, "ann", "load test", NOW, None))
     out, _ = ways(queue(Diary(scaler(QUEUE_15), 3, paused), 300))
     assert "In the way: paused by ann until it is resumed: load test (Paused: 6 -> 3)." in out
 
@@ -156,7 +156,7 @@ def test_a_dry_run_says_that_it_writes_nothing() -> None:
     """A time of the next change would be wrong."""
     dry = replace(scaler(QUEUE_15), dry_run=True)
     observed, history = Observation(state(3), (value(300_000),)), History()
-    made = conclude(decide(dry, observed, history, NOW), Proposed(6))
+    made = apply_outcome(decide(dry, observed, history, NOW), Proposed(6))
     first, *_ = ways(explanation(Record(dry, made, observed, history)))[0].splitlines()
     assert first.endswith("average queue 100, above 16.5, asks for 20; a dry run writes nothing.")
 

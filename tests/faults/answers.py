@@ -24,7 +24,7 @@ from tests.servers.prometheus import PrometheusServer, running_prometheus, stati
 ROUNDS: Final = 20
 TYPES: Final = ("External", "Object", "Pods")
 LEAST: Final = 2
-MOST: Final = 6
+MAX_SIZE: Final = 6
 NEIGHBOUR: Final = "neighbour"
 _BAD_CYCLES: Final = 3
 """The number of decisions about each while answers are bad. The first may use an earlier answer."""
@@ -34,7 +34,7 @@ _TIMEOUT: Final = "2s"
 _WITHIN_SECONDS: Final = 90.0
 _INSTANCES: Final = 200
 """More instances than an autoscaler ever starts here. They are numbered consecutively."""
-_POLICIES: Final = {"policies": [{"type": "Pods", "value": MOST, "periodSeconds": 1}]}
+_POLICIES: Final = {"policies": [{"type": "Pods", "value": MAX_SIZE, "periodSeconds": 1}]}
 _AT_ONCE: Final = {"scaleUp": _POLICIES, "scaleDown": {"stabilizationWindowSeconds": 0, **_POLICIES}}
 
 
@@ -102,7 +102,9 @@ class Stage:
 
 def loads(series: str, size: int) -> Mapping[str, float]:
     """Return series -> value that ask for this size. The values of instances are far too high or too low."""
-    each = {f'each{{of="{series}",number="{number}"}}': 3.0 if size == MOST else 0.1 for number in range(_INSTANCES)}
+    each = {
+        f'each{{of="{series}",number="{number}"}}': 3.0 if size == MAX_SIZE else 0.1 for number in range(_INSTANCES)
+    }
     return {f'load{{of="{series}"}}': float(size), **(each if series == "victims" else {})}
 
 
@@ -151,12 +153,12 @@ def _round(stage: Stage, seen: Seen) -> None:
     """Scale all out, make answers bad for some cycles, then scale all in."""
     everybody = [*CASE_OF, CONTROL]
     stage.begin()
-    stage.load("victims", MOST)
-    seen.stuck += [_told(seen, name, "was not scaled out") for name in stage.missing(everybody, MOST)]
+    stage.load("victims", MAX_SIZE)
+    seen.stuck += [_told(seen, name, "was not scaled out") for name in stage.missing(everybody, MAX_SIZE)]
     before = dict(stage.proxy.asked)
     stage.proxy.fault()
     stage.begin()
-    size = MOST if seen.rounds % 2 else LEAST
+    size = MAX_SIZE if seen.rounds % 2 else LEAST
     stage.load(NEIGHBOUR, size)
     seen.late += [_told(seen, name, f"did not come to {size}") for name in stage.missing([NEIGHBOUR], size)]
     stage.until(lambda: min(len(stage.since[name]) for name in CASE_OF) >= _BAD_CYCLES, "decisions under bad answers")
@@ -167,7 +169,7 @@ def _round(stage: Stage, seen: Seen) -> None:
         lines = stage.since[name]
         seen.decided += len(lines)
         seen.without_value += sum(line["metrics"][0]["value"] is None for line in lines)
-        sizes = [line["written"] for line in lines if line["written"] is not None and line["written"] < MOST]
+        sizes = [line["written"] for line in lines if line["written"] is not None and line["written"] < MAX_SIZE]
         seen.smaller += [_told(seen, name, f"was made {size}") for size in sizes]
     seen.neighbours += len(stage.since[NEIGHBOUR])
     stage.proxy.heal()
@@ -183,7 +185,7 @@ def _told(seen: Seen, name: str, what: str) -> str:
 
 @contextmanager
 def _stage(folder: Path) -> Iterator[Stage]:
-    values = {**loads("victims", LEAST), **loads(NEIGHBOUR, MOST)}
+    values = {**loads("victims", LEAST), **loads(NEIGHBOUR, MAX_SIZE)}
     (folder / "prometheus").mkdir()
     with ExitStack() as stack:
         exporter = stack.enter_context(running_exporter(values))
@@ -213,7 +215,7 @@ def _configured(folder: Path, good: str, proxy: Proxy) -> Path:
     scalers.append(autoscaler(CONTROL, "", adapter="groups", metrics=[control]))
     scalers.append(autoscaler(NEIGHBOUR, f'load{{of="{NEIGHBOUR}"}}', adapter="groups"))
     for scaler in scalers:
-        scaler |= {"syncPeriod": _PERIOD, "minReplicas": LEAST, "maxReplicas": MOST, "behavior": _AT_ONCE}
+        scaler |= {"syncPeriod": _PERIOD, "minReplicas": LEAST, "maxReplicas": MAX_SIZE, "behavior": _AT_ONCE}
     groups = {"groups": {"type": "memory", "groups": {scaler["name"]: {} for scaler in scalers}}}
     return write_config(folder, {"default": {"url": good}, **sources}, scalers, groups)
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.decide.remember import with_events
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Decision,
     History,
-    Intent,
+    PendingWrite,
     PolicyType,
     ScaleEvent,
     ScalingRules,
@@ -69,7 +69,7 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
         expected = _with_unrecorded(record.scaler, known, given)
         if given != expected:
             yield f"{_named(made)}: remembered {given}, expected {expected}"
-        again = conclude(decide(record.scaler, record.observation, expected, made.now), made.outcome)
+        again = apply_outcome(decide(record.scaler, record.observation, expected, made.now), made.outcome)
         if _comparable(again) != _comparable(made):
             yield f"{_named(made)}: decided {made}, expected {again}"
         known = remember(record.scaler, expected, made)
@@ -232,12 +232,12 @@ def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEv
     return (event, None) if last.size > last.decided_from else (None, event)
 
 
-def _open(history: History) -> Sequence[Intent]:
+def _open(history: History) -> Sequence[PendingWrite]:
     """Return the writes that may still arrive."""
     return () if history.unfinished is None else history.unfinished.and_earlier
 
 
-def _is_new(intent: Intent | None, known: History) -> bool:
+def _is_new(intent: PendingWrite | None, known: History) -> bool:
     """Return whether it was committed by a cycle without a record."""
     return intent is not None and (known.at is None or intent.at > known.at)
 

@@ -41,7 +41,7 @@ SHORT_LIVES: Final = 8
 GROUPS: Final = ("blue", "green", "red")
 POOL: Final = "pool"
 LEAST: Final = 2
-MOST: Final = 16
+MAX_SIZE: Final = 16
 _CALM_CYCLES: Final = 3
 """The last life, in which each load equals its size."""
 _BEHAVIOR: Final = {
@@ -99,7 +99,7 @@ class Script:
 
     def _play(self, name: str) -> None:
         while not self._ending.wait(self._chance.uniform(*_HOLDS_SECONDS)):
-            self._set(name, self._chance.randint(LEAST, MOST))
+            self._set(name, self._chance.randint(LEAST, MAX_SIZE))
 
     def _set(self, name: str, level: int) -> None:
         self._exporter.values[series(name)] = level
@@ -294,7 +294,7 @@ def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults,
                 series(name),
                 adapter="nomad" if name in GROUPS else "local",
                 minReplicas=LEAST,
-                maxReplicas=MOST,
+                maxReplicas=MAX_SIZE,
                 behavior=_BEHAVIOR,
             )
             for name in (*GROUPS, POOL)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from autoscaler.decide import conclude, decide, remember
-from autoscaler.decide.remember import announced
+from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler.decide.remember import with_pending_write
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -85,7 +85,7 @@ def lived(
         if made.change is not None:
             grown, size = made.change.size - size, made.change.size
             asked.append(Asked(made.change.id, now, size, accepted=True, growth=grown))
-            made = conclude(made, Written(size))
+            made = apply_outcome(made, Written(size))
         if second != dies_at:
             records.append(Record(SCALER, made, seen, known))
             known = remember(SCALER, known, made)
@@ -209,10 +209,10 @@ def test_a_remembered_change_of_a_write_that_never_arrived_is_found() -> None:
 def _unanswered() -> tuple[list[Record], list[Asked]]:
     """Return a life: the write at 0 arrives without an answer; a daemon writes at 8 and dies; the next continues."""
     seen = [Observation(TargetState(size, size, ()), (ValueReading((9000,)),)) for size in (2, 6, 9)]
-    first = conclude(decide(SCALER, seen[0], History(), at(0)), TargetUnavailable("no answer"))
+    first = apply_outcome(decide(SCALER, seen[0], History(), at(0)), TargetUnavailable("no answer"))
     known = remember(SCALER, History(), first)
     lost = decide(SCALER, seen[1], known, at(8))
-    committed = announced(SCALER, known, lost)
+    committed = with_pending_write(SCALER, known, lost)
     last = decide(SCALER, seen[2], committed, at(9))
     asked = [
         Asked(made.change.id, made.now, made.change.size, accepted=True)

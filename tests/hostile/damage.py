@@ -34,7 +34,7 @@ _HOSTILE: Final = (
     *("0s", "-5m", "99999999999999999999", "9223372036854775808"),
 )
 _HARMS: Final = ("drop", "repeat", "move", "insert", "replace", "mix")
-_MOST_CHARACTERS: Final = 20_000
+_MAX_CHARACTERS: Final = 20_000
 
 
 @st.composite
@@ -64,7 +64,7 @@ def damaged(draw: st.DrawFn, right: Sequence[str]) -> str:
                 begin, end = draw(_parts(other))
                 at = draw(st.integers(0, len(text)))
                 text = text[:at] + other[begin:end] + text[at:]
-    return text[:_MOST_CHARACTERS]
+    return text[:_MAX_CHARACTERS]
 
 
 def noise(alphabet: str, most: int) -> st.SearchStrategy[str]:

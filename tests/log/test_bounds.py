@@ -11,7 +11,7 @@ import pytest
 
 from autoscaler.log import Format, configure, route_uncaught
 from autoscaler.log import line as decisions
-from autoscaler.log.bounds import MOST_LINE_BYTES, within_bounds
+from autoscaler.log.bounds import MAX_LINE_BYTES, within_bounds
 from tests.decisions import decision
 from tests.log.test_configure import configured, lines, restored
 
@@ -95,7 +95,7 @@ def test_a_line_has_a_limit(style: Format, value: object) -> None:
     log, out = configured(style=style)
     for _ in range(3):
         log.error("cycle_failed", error=value, other=value, last="x")
-    assert len(out.getvalue().encode()) < 3 * 2 * MOST_LINE_BYTES
+    assert len(out.getvalue().encode()) < 3 * 2 * MAX_LINE_BYTES
     assert len(out.getvalue().splitlines()) == 3
 
 
@@ -123,7 +123,7 @@ def test_a_decision_with_many_metrics_is_one_line(style: Format) -> None:
     keys = decisions.keys(made)
     log.info("decision", **keys | {"metrics": keys["metrics"] * 5000})
     assert "more" in out.getvalue()
-    assert len(out.getvalue()) < 2 * MOST_LINE_BYTES
+    assert len(out.getvalue()) < 2 * MAX_LINE_BYTES
 
 
 def test_a_librarys_message_is_escaped_and_bounded() -> None:
@@ -133,7 +133,7 @@ def test_a_librarys_message_is_escaped_and_bounded() -> None:
     (line,) = lines(out)
     assert line["logger"] == "lib\\x1b"
     assert line["message"].startswith("a\\x1b[2J")
-    assert len(out.getvalue()) < MOST_LINE_BYTES
+    assert len(out.getvalue()) < MAX_LINE_BYTES
 
 
 def test_a_librarys_wrong_arguments_raise_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.log import Format, Level, configure, line
-from autoscaler.log.decisions import MOST_FAILURES, MOST_NEWS, REPEAT_SECONDS, DecisionLog
+from autoscaler.log.decisions import MAX_FAILURES, MAX_NEWS, REPEAT_SECONDS, DecisionLog
 from autoscaler.model import ConditionType, Conflict, Decision, Written
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import condition, cpu, decision, rescale
@@ -107,12 +107,12 @@ def test_repetitions_of_many_autoscalers_are_spread_evenly(cycles: Cycles) -> No
 
 def test_the_start_of_more_than_a_thousand_is_one_line(cycles: Cycles) -> None:
     """Journald would drop some of 10,000 lines. A write still has its own line."""
-    fleet = [decision(f"web-{number}") for number in range(MOST_NEWS + 1)]
+    fleet = [decision(f"web-{number}") for number in range(MAX_NEWS + 1)]
     written, (level, event, keys) = cycles.cycle(rescale("job", outcome=Written(5)), *fleet)
     assert written[2]["autoscaler"] == "job"
     assert (level, event) == ("info", "decisions")
-    assert (keys["adapter"], keys["autoscalers"], keys["failed"]) == ("fleet", MOST_NEWS + 1, 0)
-    assert keys["reasons"] == {"ReadyForNewScale": MOST_NEWS + 1}
+    assert (keys["adapter"], keys["autoscalers"], keys["failed"]) == ("fleet", MAX_NEWS + 1, 0)
+    assert keys["reasons"] == {"ReadyForNewScale": MAX_NEWS + 1}
 
 
 def test_the_start_of_a_thousand_is_a_thousand_lines(cycles: Cycles) -> None:
@@ -149,7 +149,7 @@ def test_an_outage_of_many_autoscalers_is_one_warning_for_each_cycle(cycles: Cyc
 
 def test_a_new_failure_during_an_outage_has_its_own_line(cycles: Cycles) -> None:
     """Changes and repetitions have separate limits."""
-    crowd = [failing(f"web-{number}") for number in range(2 * MOST_FAILURES)]
+    crowd = [failing(f"web-{number}") for number in range(2 * MAX_FAILURES)]
     cycles.cycle(decision("job"), *crowd)
     *_, (_, event, _) = cycles.cycle(decision("job"), *crowd)
     assert event == "decisions"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autoscaler.clock import SystemClock
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.errors import Problem
 from autoscaler.log.reporter import Reporter
 from autoscaler.model import Event, EventType, Reason
@@ -18,7 +18,7 @@ def test_a_decision_that_cannot_be_logged_does_not_affect_the_others(odd: dict[s
     """Its autoscaler counts as failing, and the log names it."""
     log = RecordingLogger()
     reporter = Reporter(log, SystemClock())
-    reporter.cycle_ended(Batch([decision("first"), decision("odd", **odd), decision("last")]))
+    reporter.cycle_ended(CycleResult([decision("first"), decision("odd", **odd), decision("last")]))
     said = [keys["autoscaler"] for _, event, keys in log.lines if event == "decision"]
     assert said in (["first", "last"], ["first", "odd", "last"])
     (failure,) = [keys for _, event, keys in log.lines if event == "report_failed"]
@@ -32,7 +32,7 @@ def test_the_end_of_a_pause_is_logged() -> None:
     log = RecordingLogger()
     ended = Event(EventType.NORMAL, Reason.PAUSE_ENDED, "the pause by ann ended by itself")
     rescaled = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, "New size: 8")
-    Reporter(log, SystemClock()).cycle_ended(Batch([decision("web", events=(rescaled, ended))]))
+    Reporter(log, SystemClock()).cycle_ended(CycleResult([decision("web", events=(rescaled, ended))]))
     (line,) = [(level, event, keys) for level, event, keys in log.lines if event not in ("decision", "cycle_ended")]
     assert line == ("info", "pause_ended", {"autoscaler": "web", "message": "the pause by ann ended by itself"})
 
@@ -55,7 +55,7 @@ def test_a_warning_of_a_target_is_logged_when_it_begins() -> None:
     log = RecordingLogger()
     began = Event(EventType.WARNING, Reason.TARGET_WARNING, "workers end; see the log")
     reporter = Reporter(log, SystemClock())
-    reporter.cycle_ended(Batch([decision("web", events=(began,), warnings=(began.message,))]))
-    reporter.cycle_ended(Batch([decision("web", warnings=(began.message,))]))
+    reporter.cycle_ended(CycleResult([decision("web", events=(began,), warnings=(began.message,))]))
+    reporter.cycle_ended(CycleResult([decision("web", warnings=(began.message,))]))
     (line,) = [keys for _, event, keys in log.lines if event == "target_warning"]
     assert (line["autoscaler"], line["message"]) == ("web", "workers end; see the log")

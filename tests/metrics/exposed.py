@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import Problem, TargetUnavailable
 from autoscaler.metrics import (
@@ -31,11 +31,11 @@ from autoscaler.model import (
     Direction,
     DrainRule,
     LossBrake,
+    ManualControls,
     Override,
     Pause,
     RemovalBudget,
     ShardName,
-    Steering,
     TargetRef,
     Written,
 )
@@ -86,7 +86,7 @@ DISCOVERED: Final = DiscoveredList(
 )
 
 
-CYCLE: Final = Batch(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
+CYCLE: Final = CycleResult(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
 
 
 class FakeShards:
@@ -166,7 +166,7 @@ def happen(shown: Shown) -> None:
     """Run one cycle of the three autoscalers with some of every event."""
     measured = replace(cpu(), ready=1, missing=("i-2", "i-3"))
     limited = condition(ConditionType.SCALING_LIMITED, "TooManyReplicas")
-    steering = Steering(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
+    steering = ManualControls(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
     shown.ended(
         rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
         decision("api", error="no answer", metrics=(measured, replace(cpu(None), proposal=4)), minimum=1, maximum=9),

@@ -16,13 +16,13 @@ from autoscaler.model import (
     DrainOutcome,
     DrainRule,
     LossBrake,
+    ManualControls,
     MetricOutcome,
     MetricTarget,
     MetricType,
     Override,
     Pause,
     Reason,
-    Steering,
     TargetRef,
     TargetType,
     UnfulfilledBrake,
@@ -213,7 +213,7 @@ def test_a_pause_has_a_series_while_it_is_in_force() -> None:
     """The age of a pause shows that it was forgotten."""
     shown = Shown()
     pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
-    shown.ended(decision(steering=Steering(pause, override)))
+    shown.ended(decision(steering=ManualControls(pause, override)))
     assert shown.value("paused", autoscaler="web", direction="in") == 1
     shown.ended(decision())
     assert shown.series("paused") == []

@@ -14,7 +14,7 @@ from autoscaler.net import HttpError, Interrupted, TooLarge
 from autoscaler.net.session import Session
 from tests.servers.scripted import Script, Wire, scripted
 
-LARGEST = 2**20
+MAX_BYTES = 2**20
 """The bound of the fixture's session."""
 
 
@@ -64,9 +64,9 @@ BOMB = gzip.compress(b" " * 2**26)
     [
         ENDLESS_BODY,
         endless(CHUNKED, b"10000\r\n" + b" " * 2**16 + b"\r\n"),
-        answering(b" " * (LARGEST + 1)),
+        answering(b" " * (MAX_BYTES + 1)),
         answering(BOMB, GZIP),
-        answering(gzip.compress(b" " * LARGEST) + gzip.compress(b" "), GZIP),
+        answering(gzip.compress(b" " * MAX_BYTES) + gzip.compress(b" "), GZIP),
         answering(BOMB, GZIP, "500 Internal Server Error"),
         endless(OK + GZIP + b"\r\n" + gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 10_000),  # empty stored blocks
     ],
@@ -88,7 +88,7 @@ def test_a_bomb_in_a_bomb_is_not_unpacked(session: Session) -> None:
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_answer_of_exactly_the_bound_is_read(session: Session, packed: bool) -> None:
     """The connection is kept."""
-    body = b"x" * LARGEST
+    body = b"x" * MAX_BYTES
     with scripted(answering(gzip.compress(body) if packed else body, GZIP if packed else b"")) as server:
         assert session.get(server.url, timeout=10).content == body
         assert session.get(server.url, timeout=10).content == body

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.net.files import (
-    MOST_SECRET_BYTES,
+    MAX_SECRET_BYTES,
     closed_folder,
     read_bounded,
     read_secret,
@@ -201,9 +201,9 @@ def test_a_pipe_in_place_of_a_secret_is_an_error(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     """A disk image instead of a password would fill the memory. A file of exactly the limit is read."""
     file = tmp_path / "token"
-    file.write_bytes(b"x" * MOST_SECRET_BYTES)
-    assert len(read_bounded(file)) == MOST_SECRET_BYTES
-    file.write_bytes(b"x" * (MOST_SECRET_BYTES + 1))
+    file.write_bytes(b"x" * MAX_SECRET_BYTES)
+    assert len(read_bounded(file)) == MAX_SECRET_BYTES
+    file.write_bytes(b"x" * (MAX_SECRET_BYTES + 1))
     with pytest.raises(OSError, match="it is larger than 65,536 bytes"):
         read_bounded(file)
 

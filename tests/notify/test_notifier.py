@@ -12,7 +12,7 @@ import pytest
 from autoscaler.model import Notice, NoticeType
 from autoscaler.notify import Notifier
 from autoscaler.record import Retention, State
-from autoscaler.record.outbox import MOST_WAITING
+from autoscaler.record.outbox import MAX_WAITING
 from tests.notify.receiver import Receiver
 from tests.schedule.clock import FakeClock
 
@@ -115,7 +115,7 @@ def test_the_outbox_stays_bounded_while_notices_are_sent(scene: Scene, monkeypat
     def take_while_others_are_added(headers: Any, body: bytes) -> None:
         take(headers, body)
         if len(scene.receiver.events) == 1:
-            others = [Notice(NoticeType.SCALED, "web", "more load")] * (MOST_WAITING + 1)
+            others = [Notice(NoticeType.SCALED, "web", "more load")] * (MAX_WAITING + 1)
             scene.state.outbox.add(others, scene.clock.moment())
 
     monkeypatch.setattr(scene.receiver, "take", take_while_others_are_added)

@@ -17,7 +17,7 @@ from autoscaler.observe.ranges import Grid, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
 
 AT = 1763802498.5
-LARGEST = 2**26
+MAX_BYTES = 2**26
 VALUE = [AT, "1"]
 
 
@@ -30,7 +30,7 @@ def vector(*samples: Any) -> bytes:
 
 
 def parse(content: bytes) -> QueryResult:
-    return parse_answer(content, 200, AT, LARGEST)
+    return parse_answer(content, 200, AT, MAX_BYTES)
 
 
 def refusal(content: bytes) -> str:
@@ -247,8 +247,8 @@ def test_every_mark_of_a_part_is_an_error_in_every_reader(marks: Mapping[str, An
     grid = Grid(timedelta(seconds=1), int(AT), 1, timedelta(seconds=AT - int(AT)))
     readers: list[Callable[[], object]] = [
         lambda: parse(body(result=[{"metric": {}, "value": VALUE}], **marks)),
-        lambda: parse_range(body("matrix", series, **marks), 200, grid, LARGEST),
-        lambda: parse_look_up(json.dumps({"status": "success", "data": ["a"], **marks}).encode(), 200, list, LARGEST),
+        lambda: parse_range(body("matrix", series, **marks), 200, grid, MAX_BYTES),
+        lambda: parse_look_up(json.dumps({"status": "success", "data": ["a"], **marks}).encode(), 200, list, MAX_BYTES),
     ]
     for read in readers:
         if partial is None:
@@ -263,7 +263,7 @@ def test_every_mark_of_a_part_is_an_error_in_every_reader(marks: Mapping[str, An
 def test_a_result_counts_only_with_http_200(status: int) -> None:
     """A proxy marks what it changed or cut as 203 or 206; an error's body may be a cached result."""
     with pytest.raises(NotAnAnswer, match="only an answer with HTTP 200 is complete"):
-        parse_answer(vector({"metric": {}, "value": VALUE}), status, AT, LARGEST)
+        parse_answer(vector({"metric": {}, "value": VALUE}), status, AT, MAX_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_a_server_s_words_are_kept_in_whatever_form_it_has_errors(
 ) -> None:
     """Grafana Cloud leaves out errorType, and others write an empty result beside the error."""
     with pytest.raises(QueryError) as caught:
-        parse_answer(json.dumps(said).encode(), status, AT, LARGEST)
+        parse_answer(json.dumps(said).encode(), status, AT, MAX_BYTES)
     assert (str(caught.value), caught.value.outcome) == (f"answered HTTP {status}: {message}", outcome)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.observe.asked_alone import CHEAP_SHARE, MOST_COSTLY, AloneQuestions, Result, Why
+from autoscaler.observe.asked_alone import CHEAP_SHARE, MAX_COSTLY, AloneQuestions, Result, Why
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, alone
 
@@ -69,9 +69,9 @@ def test_a_question_that_was_not_merged_is_remembered_only_for_its_cost() -> Non
 def test_at_most_250_questions_of_a_source_are_heavy() -> None:
     """Beyond this the source is slow. Another source, and refused questions, have nothing to do with it."""
     questions = AloneQuestions()
-    for number in range(MOST_COSTLY + 10):
+    for number in range(MAX_COSTLY + 10):
         came(questions, Outcome.LATE, of=Question("default", f"a{number}"))
-    assert questions.count_heavy("default") == MOST_COSTLY
+    assert questions.count_heavy("default") == MAX_COSTLY
     assert came(questions, Outcome.REFUSED, of=Question("default", "refused")) is Why.REFUSED
     assert came(questions, Outcome.LATE, of=Question("default", "refused")) is Why.REFUSED
     assert came(questions, Outcome.LATE, of=Question("default", "a0")) is Why.HEAVY

@@ -9,7 +9,7 @@ import pytest
 from autoscaler.config import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler, MetricType, TargetRef
-from autoscaler.observe.methods import LONGEST_URL
+from autoscaler.observe.methods import MAX_URL
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
 from tests.observe.build import NOW, call, metric, scaler
@@ -145,7 +145,7 @@ class OnlyGets(Scripted):
         if request.command == "POST":
             self.posts += 1
             request.reply(b"", 403)
-        elif url > LONGEST_URL:
+        elif url > MAX_URL:
             request.reply(b"", 414)
         else:
             self.longest = max(self.longest, url)

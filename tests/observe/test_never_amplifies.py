@@ -10,7 +10,7 @@ from autoscaler.observe.queries import Queries
 from tests.observe.scripted import UNHURRIED, Answer, Shard, answered, fleet, refused, scripted, simulated, well
 from tests.replaced import replace
 
-MOST = 250
+MAX_ALONE = 250
 TIMED_OUT = refused("query timed out in query execution", 503, "timeout")
 TOO_MANY = refused("query processing would load too many samples into memory in query execution")
 
@@ -58,8 +58,8 @@ def test_a_server_late_with_merged_queries_gets_250_more() -> None:
         shard = Shard(server, fleet(600), timeout=UNHURRIED)
         for _ in range(4):
             values = shard.values()
-            assert len(server.taken()) == 3 + MOST
-            assert sum(isinstance(value, int) for value in values.values()) == MOST
+            assert len(server.taken()) == 3 + MAX_ALONE
+            assert sum(isinstance(value, int) for value in values.values()) == MAX_ALONE
         assert not shard.queries.asked_alone()
 
 
@@ -73,8 +73,8 @@ def test_heavy_members_that_are_known_count_among_the_250() -> None:
         shard = Shard(server, fleet(600), concurrency=1, timeout=UNHURRIED)
         for _ in range(6):
             shard.look()
-            assert len(server.taken()) <= 3 + MOST
-        assert 0 < len(shard.queries.asked_alone()) <= MOST
+            assert len(server.taken()) <= 3 + MAX_ALONE
+        assert 0 < len(shard.queries.asked_alone()) <= MAX_ALONE
 
 
 STALLED: dict[str, Callable[[int, Sequence[str]], float]] = {
@@ -99,10 +99,10 @@ def test_10000_expressions_on_a_stalled_source(
     for _ in range(4):
         server.cost = lambda groups: cost(len(server.asked) - 1, groups)
         shard.look(seconds=15)
-        assert len(server.taken()) <= planned + MOST
+        assert len(server.taken()) <= planned + MAX_ALONE
     server.cost = lambda _: 0.001
     assert shard.values(seconds=15) == well(10_000)
-    assert len(server.taken()) <= planned + MOST
+    assert len(server.taken()) <= planned + MAX_ALONE
 
 
 def test_a_silent_source_is_asked_no_more_in_the_cycle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Whole cycles of one autoscaler on a state that can be closed and opened again."""
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Autoscaler,
     Decision,
@@ -57,7 +57,7 @@ class Cycles:
         if not dies:
             if made.change is not None:
                 outcome = Proposed(made.change.size) if made.dry_run else Written(made.change.size)
-                made = conclude(made, outcome)
+                made = apply_outcome(made, outcome)
             name = self.autoscaler.name
             assert self.ledger.record({name: self.autoscaler}, Observed({name: seen}), [made]) == {}
         return made

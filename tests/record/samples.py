@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
 
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.model import (
     Autoscaler,
     AwaitingDrain,
@@ -108,7 +108,7 @@ def falling(seconds: float, name: str, size: int = 2) -> Decision:
 
 def written(made: Decision) -> Decision:
     assert made.change is not None
-    return conclude(made, Written(made.change.size))
+    return apply_outcome(made, Written(made.change.size))
 
 
 def event(reason: str = "SuccessfulRescale", message: str = "New size: 8") -> Event:

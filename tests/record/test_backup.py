@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Direction, History, Pause, Steering
+from autoscaler.model import Direction, History, ManualControls, Pause
 from autoscaler.record import Ledger, State, backup, schema
 from autoscaler.record.database import locate, opened
 from tests.record.conftest import Opener
@@ -53,7 +53,7 @@ def live(opener: Opener, decisions: int = 30) -> State:
         keep(ledger, decision(number * 15, size=5 + number % 3, events=[event(message=f"New size: {number}")]))
     keep(ledger, written(rising(decisions * 15)), decision(decisions * 15, name="api", target="api-asg"))
     ledger.intend([rising(decisions * 15 + 15)])
-    steer(state, "web", Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None)))
+    steer(state, "web", ManualControls(pause=Pause(Direction.IN, "ops", "sale", at(0), None)))
     return state
 
 

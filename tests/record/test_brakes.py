@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.model import (
     Brake,
     BrakeMemory,
@@ -116,7 +116,7 @@ def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
         assert each.history is not None
         made = decide(each.scaler, each.observation, each.history, each.decision.now)
         assert (made.brakes, made.events[:1]) == (each.decision.brakes, each.decision.events[:1])
-        again = conclude(made, each.decision.outcome)
+        again = apply_outcome(made, each.decision.outcome)
         assert again == each.decision
         assert remember(each.scaler, each.history, again).brakes == each.decision.brake_memory
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sqlalchemy import select, update
 
 from autoscaler.errors import StateError
-from autoscaler.model import Direction, History, Observed, Pause, Sighting, Steering, TargetRef
+from autoscaler.model import Direction, History, ManualControls, Observed, Pause, Sighting, TargetRef
 from autoscaler.record import Archive, Ledger, schema
 from autoscaler.record.binary import Binary, pack, unpack
 from autoscaler.record.entries import target_text
@@ -212,7 +212,7 @@ def test_a_damaged_pause_does_not_count_as_no_pause(opener: Opener) -> None:
     ledger = state.ledger(FLEET)
     keep(ledger, *(decision(0, name) for name in NAMES))
     for name in NAMES:
-        steer(state, name, Steering(Pause(Direction.BOTH, "ann", "", at(0), None)))
+        steer(state, name, ManualControls(Pause(Direction.BOTH, "ann", "", at(0), None)))
     with ledger._context.database.writing() as connection:
         hurt = schema.steering.c.name == "hurt"
         connection.execute(update(schema.steering).where(hurt).values(body=b"nonsense"))

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -27,6 +27,7 @@ from autoscaler.model import (
     Instance,
     InstanceReading,
     Limits,
+    ManualControls,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -44,7 +45,6 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Steering,
     TargetRef,
     TargetState,
     TargetType,
@@ -71,7 +71,7 @@ def decided_again(record: Record) -> Decision:
     assert record.observation is not None
     assert record.history is not None
     made = decide(record.scaler, record.observation, record.history, record.decision.now)
-    return conclude(made, record.decision.outcome)
+    return apply_outcome(made, record.decision.outcome)
 
 
 def comparable(decision: Decision) -> Any:
@@ -137,7 +137,7 @@ class Fleet:
         self.follow()
 
     def steer(self) -> None:
-        asked = Steering()
+        asked = ManualControls()
         until = self.random.choice([None, self.now + timedelta(seconds=40)])
         if self.random.random() < 0.4:
             asked = replace(asked, pause=Pause(Direction.IN, "ann", "", self.now, until))
@@ -155,7 +155,7 @@ class Fleet:
         made = [decide(one, seen[one.name], histories[one.name], self.now) for one in batch]
         self.ledger.intend(made)
         outcomes = {each.name: self.act(each) for each in made if each.change is not None}
-        concluded = [conclude(each, outcomes.get(each.name)) for each in made]
+        concluded = [apply_outcome(each, outcomes.get(each.name)) for each in made]
         fate = self.random.random()
         by_name = {one.name: one for one in batch}
         if fate < 0.03:
@@ -262,7 +262,7 @@ def test_decisions_of_an_eventful_life_can_be_repeated(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, idleness, two periods."""
-    monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 12)
+    monkeypatch.setattr("autoscaler.record.journal.PAGES_PER_BLOCK", 12)
     fleet = Fleet(sqlite_opener, seed)
     for tick in range(160):
         fleet.clock.advance(SHORT.total_seconds())
@@ -392,7 +392,7 @@ def test_a_decision_at_the_end_of_a_pause_can_be_repeated(sqlite_opener: Opener)
     state = sqlite_opener.state()
     life = Recorded(state.ledger(FLEET), named(queue_scaler(QUEUE_15), "web"), size=50)  # incomplete rows
     made = [life.queue(750)]
-    steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
+    steer(state, "web", ManualControls(Pause(Direction.BOTH, "ann", "", life.now, life.now + timedelta(seconds=40))))
     made += [life.queue(750) for _ in range(5)]
     assert [each.reason for one in made for each in one.events] == ["PauseEnded"]
     check(state.archive, "web", made)

@@ -18,8 +18,8 @@ from autoscaler.model import (
     Decision,
     Event,
     History,
-    Intent,
     Observed,
+    PendingWrite,
     Recommendation,
     ScaleChange,
     ScaleEvent,
@@ -78,7 +78,7 @@ def test_a_record_that_fails_leaves_the_intent_unfinished(
     with pytest.raises(StateError, match=said):
         save(ledger, written(rising(15)), seen=observation(replicas=2000))
     remembered = ledger.recall([scaler()])["web"]
-    assert remembered.unfinished == Intent(8, 5, at(15))
+    assert remembered.unfinished == PendingWrite(8, 5, at(15))
     assert (remembered.recommendations, remembered.scale_ups) == (before.recommendations, ())
     pragma(ledger, repaired)
     keep(ledger, decision(30))
@@ -113,11 +113,11 @@ def test_a_write_that_arrived_is_remembered_when_the_daemon_dies_at_the_next_one
     ledger.recall([scaler()])
     ledger.intend([rising(15)])
     ledger = opener.restart()
-    assert ledger.recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+    assert ledger.recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
     ledger.intend([rising_on(30)])
     ledger = opener.restart()
     remembered = ledger.recall([scaler()])["web"]
-    assert (remembered.scale_ups, remembered.unfinished) == ((ScaleEvent(3, at(15)),), Intent(12, 8, at(30)))
+    assert (remembered.scale_ups, remembered.unfinished) == ((ScaleEvent(3, at(15)),), PendingWrite(12, 8, at(30)))
 
 
 def test_a_write_that_arrived_keeps_its_age_when_the_wall_clock_is_set(opener: Opener) -> None:
@@ -141,7 +141,7 @@ def test_a_write_that_arrived_keeps_its_age_when_the_wall_clock_is_set(opener: O
     ledger.follow_clock(clock.moment())
     remembered = ledger.recall([scaler()])["web"]
     assert remembered.scale_ups == (ScaleEvent(3, at(3630)),)
-    assert remembered.unfinished == Intent(12, 8, at(3645))
+    assert remembered.unfinished == PendingWrite(12, 8, at(3645))
     assert remembered.recommendations == before.recommendations
 
 
@@ -216,7 +216,7 @@ def test_two_writes_without_a_record_are_both_unfinished(opener: Opener) -> None
         ledger.intend([rising(seconds, size)])
         with refused(ledger, "INSERT INTO journal"):
             save(ledger, written(rising(seconds, size)))
-    both = Intent(12, 5, at(15), earlier=Intent(8, 5, at(0)))
+    both = PendingWrite(12, 5, at(15), earlier=PendingWrite(8, 5, at(0)))
     assert ledger.recall([scaler()])["web"].unfinished == both
     assert opener.restart().recall([scaler()])["web"].unfinished == both
 
@@ -249,7 +249,7 @@ def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
     )
     assert broken.keys() == {"odd"}
     expected = {name: remember(scaler(name), before[name], concluded[name]) for name in ("fine", "well")}
-    expected["odd"] = replace(before["odd"], unfinished=Intent(8, 5, at(15)))
+    expected["odd"] = replace(before["odd"], unfinished=PendingWrite(8, 5, at(15)))
     assert ledger.recall([scaler(name) for name in NAMES]) == expected
     again = opener.restart()
     assert again.recall([scaler(name) for name in NAMES]) == expected
@@ -283,4 +283,4 @@ def test_an_intent_survives_kill_9(sqlite_opener: Opener) -> None:
     )
     command = [sys.executable, "-c", program, str(sqlite_opener.folder)]
     assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == -signal.SIGKILL
-    assert sqlite_opener.ledger().recall([scaler()])["web"].unfinished == Intent(8, 5, at(0))
+    assert sqlite_opener.ledger().recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(0))

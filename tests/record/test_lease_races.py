@@ -9,7 +9,7 @@ from psycopg import OperationalError
 from sqlalchemy import Connection, delete, select
 
 from autoscaler.errors import StaleLedger
-from autoscaler.model import Direction, Pause, ShardName, Steering, shard_of
+from autoscaler.model import Direction, ManualControls, Pause, ShardName, shard_of
 from autoscaler.record import Ledger, schema
 from autoscaler.record.locks import KEY, Lock, wait_for
 from autoscaler.record.member_rows import evict
@@ -118,11 +118,11 @@ def test_daemons_can_steer_the_same_autoscalers_at_the_same_time(hosts: Hosts) -
     """They pause and resume in opposite orders, without a deadlock."""
     found = two(hosts)
     names = [f"s{number}" for number in range(40)]
-    pause = Steering(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
+    pause = ManualControls(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
 
     def run(host: Host, order: list[str]) -> None:
         for turn in range(25):
-            asked = {name: pause if (number + turn) % 2 else Steering() for number, name in enumerate(order)}
+            asked = {name: pause if (number + turn) % 2 else ManualControls() for number, name in enumerate(order)}
             host.state.change_steering(lambda _known, asked=asked: asked, lambda *_: None, at(turn))  # type: ignore[misc]
 
     with in_threads([lambda: run(found[0], names), lambda: run(found[1], names[::-1])]) as raised:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_limits, conclude
+from autoscaler.decide import apply_limits, apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -82,7 +82,7 @@ def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed
             if one.change is not None:
                 targets.write(cycle, one)
                 outcome = TargetUnavailable("no answer") if dice.random() < 0.2 else Written(one.change.size)
-            concluded.append(conclude(one, outcome))
+            concluded.append(apply_outcome(one, outcome))
         if concluded:
             save(ledger, *concluded, scalers={one.name: one for one in scalers})
 

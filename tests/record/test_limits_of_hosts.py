@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
@@ -59,7 +59,7 @@ def test_removals_of_a_daemon_that_left_still_count(hosts: Hosts) -> None:
     name = names_of(first)[0]
     ledger = shard(first, FOUR)
     assert intend(ledger, falling(0, name)) == []
-    save(ledger, conclude(falling(0, name), Written(2)))
+    save(ledger, apply_outcome(falling(0, name), Written(2)))
     first.leases.leave()
     for _ in range(3):
         second.turn(TWO)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from autoscaler.decide import conclude, remember
+from autoscaler.decide import apply_outcome, remember
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Direction, History, Intent, Pause, Proposed, Steering
+from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite, Proposed
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
@@ -41,7 +41,9 @@ def test_an_intent_without_an_outcome_is_recalled_after_a_restart(opener: Opener
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([rising(size=8)])
-    assert opener.restart().recall([scaler()])["web"] == History(unfinished=Intent(size=8, decided_from=5, at=at(0)))
+    assert opener.restart().recall([scaler()])["web"] == History(
+        unfinished=PendingWrite(size=8, decided_from=5, at=at(0))
+    )
 
 
 def test_an_outcome_settles_its_intent(opener: Opener) -> None:
@@ -65,7 +67,7 @@ def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None
     blind = replace(decision(15), current=None, desired=None, recommendations=())
     save(ledger, blind, seen=replace(observation(), target=TargetUnavailable("no answer")))
     remembered = ledger.recall([scaler()])
-    assert remembered["web"].unfinished == Intent(8, 5, at(0))
+    assert remembered["web"].unfinished == PendingWrite(8, 5, at(0))
     assert opener.restart().recall([scaler()]) == remembered
 
 
@@ -137,15 +139,15 @@ def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restar
     ledger.recall([scaler()])
     made = rising(size=8)
     ledger.intend([made])
-    save(ledger, conclude(made, TargetUnavailable("no answer in time")))
+    save(ledger, apply_outcome(made, TargetUnavailable("no answer in time")))
     unfinished = (opener.restart() if restart else ledger).recall([scaler()])["web"].unfinished
-    assert unfinished == Intent(size=8, decided_from=5, at=at(0))
+    assert unfinished == PendingWrite(size=8, decided_from=5, at=at(0))
 
 
 def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paused(opener: Opener) -> None:
     """Its first decision depends on the pause, and must be the same when it is repeated."""
     state = opener.state()
-    paused = Steering(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
+    paused = ManualControls(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
     steer(state, "web", paused)
     ledger = state.ledger(FLEET)
     keep(ledger, replace(decision(0), steering=paused))

@@ -53,7 +53,7 @@ def test_the_decisions_of_an_earlier_process_are_shown_until_the_first_cycle(ope
 
 def test_a_list_has_the_names_that_left_last(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise each page would read what every name of the last thirty days has left."""
-    monkeypatch.setattr(archives, "_MOST_LEFT", 3)
+    monkeypatch.setattr(archives, "_MAX_LEFT", 3)
     state = opener.state(Retention(timedelta(days=2), timedelta(days=30)))
     ledger = state.ledger("fleet")
     for number in range(8):

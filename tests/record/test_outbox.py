@@ -8,7 +8,7 @@ from sqlalchemy import insert
 from autoscaler.model import Notice, NoticeType, Observed
 from autoscaler.moment import Moment
 from autoscaler.record import State, schema
-from autoscaler.record.outbox import MOST_WAITING, Outbox, Waiting, rows_of
+from autoscaler.record.outbox import MAX_WAITING, Outbox, Waiting, rows_of
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, at, decision, observation, scaler
@@ -95,11 +95,11 @@ def test_a_notice_that_is_not_taken_stays_with_its_id(opener: Opener) -> None:
 def test_a_full_outbox_loses_its_oldest_notices(opener: Opener) -> None:
     """A receiver that is gone for weeks does not fill the state."""
     outbox = opener.state().outbox
-    outbox.add([notice(f"{number}") for number in range(MOST_WAITING)], moment(0))
+    outbox.add([notice(f"{number}") for number in range(MAX_WAITING)], moment(0))
     outbox.add([notice("newest")], moment(1))
     assert outbox.trim(moment(2)) == 1
     found = drained(outbox)
-    assert (len(found), found[-1]) == (MOST_WAITING, "newest")
+    assert (len(found), found[-1]) == (MAX_WAITING, "newest")
 
 
 def test_a_notice_of_yesterday_is_not_sent(opener: Opener) -> None:

@@ -101,8 +101,8 @@ def test_a_page_that_would_grow_too_large_is_packed_early(
     sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To pack an hour of targets with a thousand instances would take too much memory and time."""
-    monkeypatch.setattr("autoscaler.record.journal.PAGES_A_BLOCK", 10_000)
-    monkeypatch.setattr("autoscaler.record.journal.MOST_BYTES", 10_000)
+    monkeypatch.setattr("autoscaler.record.journal.PAGES_PER_BLOCK", 10_000)
+    monkeypatch.setattr("autoscaler.record.journal.MAX_BYTES", 10_000)
     ledger = sqlite_opener.ledger()
     for cycle in range(10):
         keep(ledger, decision(15 * cycle), seen=observation(replicas=50 + cycle))

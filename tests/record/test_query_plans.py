@@ -20,7 +20,7 @@ from tests.record.samples import at
 
 pytestmark = pytest.mark.slow
 SCALERS, EVENTS = 5_000, 60_000
-MOST = EVENTS * 60.0
+MAX_ROWS = EVENTS * 60.0
 """More than any linear plan costs, and less than a comparison of every event with every other."""
 FILL = (
     (
@@ -104,7 +104,7 @@ def test_no_step_of_the_housekeeping_compares_all_rows_with_all_rows(filled: Ope
     with sent(database, readers) as statements:
         state.tidy(at(3600 * 24 * 365 * 40))
     assert any("DELETE FROM event" in statement for statement, _ in statements)
-    slow = {statement: cost for statement, cost in costs(database, statements).items() if cost > MOST}
+    slow = {statement: cost for statement, cost in costs(database, statements).items() if cost > MAX_ROWS}
     assert slow == {}
 
 
@@ -126,5 +126,5 @@ def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pyte
     forget(filled.url, filled.folder, "name7")
     database = filled.state()._database._engine
     one = [(statement, each[0] if isinstance(each, list) else each) for statement, each in found]
-    assert {statement: cost for statement, cost in costs(database, one).items() if cost > MOST} == {}
+    assert {statement: cost for statement, cost in costs(database, one).items() if cost > MAX_ROWS} == {}
     filled.close()

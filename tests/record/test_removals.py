@@ -2,10 +2,10 @@
 
 import pytest
 
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import StaleLedger, StateError, TargetNotWritten, TargetUnavailable
 from autoscaler.model import (
-    LONGEST_PERIOD,
+    MAX_PERIOD,
     Conflict,
     ConnectionLimits,
     Decision,
@@ -44,7 +44,7 @@ def intend(ledger: Ledger, *made: Decision) -> None:
 
 def cycle(ledger: Ledger, made: Decision, outcome: Outcome) -> None:
     intend(ledger, made)
-    save(ledger, conclude(made, outcome))
+    save(ledger, apply_outcome(made, outcome))
 
 
 def counted(ledger: Ledger, seconds: float) -> list[tuple[str, float, int]]:
@@ -77,7 +77,7 @@ def test_a_removal_that_was_not_written_is_free_again(opener: Opener) -> None:
     made = [falling(0, name) for name in NAMES[:5]]
     intend(ledger, *made)
     ends: list[Outcome] = [Conflict("it changed"), GONE, Written(2), Written(4), TargetNotWritten("throttled")]
-    save(ledger, *[conclude(one, end) for one, end in zip(made, ends, strict=True)])
+    save(ledger, *[apply_outcome(one, end) for one, end in zip(made, ends, strict=True)])
     assert counted(ledger, 15) == [("s1", 0, 3), ("s2", 0, 3), ("s3", 0, 1)]
 
 
@@ -101,11 +101,11 @@ def test_an_intent_of_a_cycle_without_a_record_is_counted_once(opener: Opener) -
     cycle(ledger, falling(0, "s0", 1), GONE)
     intend(ledger, falling(15, "s0", 2))
     with refused(ledger, "INSERT INTO journal"):
-        save(ledger, conclude(falling(15, "s0", 2), Written(2)))
+        save(ledger, apply_outcome(falling(15, "s0", 2), Written(2)))
     dry = replace(falling(30, "s0", 2), dry_run=True)
     ledger.recall([scaler("s0", "s0")])
     assert ledger.intend([dry]) == {}
-    save(ledger, conclude(dry, Proposed(2)))
+    save(ledger, apply_outcome(dry, Proposed(2)))
     assert counted(ledger, 30) == [("s0", 15, 4)]
 
 
@@ -122,7 +122,7 @@ def test_a_dry_run_and_growth_are_not_counted(opener: Opener) -> None:
     ledger = shard(opener.state())
     dry = replace(falling(0, "s0"), dry_run=True)
     intend(ledger, dry, replace(falling(0, "s1"), change=ScaleChange("x", 9, 5, None, "cpu above target")))
-    save(ledger, conclude(dry, Proposed(2)))
+    save(ledger, apply_outcome(dry, Proposed(2)))
     assert counted(ledger, 15) == []
 
 
@@ -135,11 +135,11 @@ def test_without_a_budget_nothing_is_counted(opener: Opener) -> None:
 
 def test_removals_older_than_the_longest_period_are_deleted(opener: Opener) -> None:
     """It is the longest period that a reload could set, not the present one."""
-    ledger, longest = shard(opener.state()), LONGEST_PERIOD.total_seconds()
+    ledger, longest = shard(opener.state()), MAX_PERIOD.total_seconds()
     cycle(ledger, falling(0, "s0"), Written(2))
     cycle(ledger, falling(longest - 1, "s1"), Written(2))
     assert count_rows(ledger, "removal") == 2
-    longest_budget = ConnectionLimits(RemovalBudget(10, LONGEST_PERIOD))
+    longest_budget = ConnectionLimits(RemovalBudget(10, MAX_PERIOD))
     ledger.follow([scaler(name, name) for name in NAMES], limits=longest_budget)
     assert len(counted(ledger, longest - 1)) == 2
     cycle(ledger, falling(longest + 60, "s2"), Written(2))  # a minute later, the interval of upkeep
@@ -237,9 +237,9 @@ def test_a_step_of_the_clock_by_a_day_frees_no_budget(opener: Opener) -> None:
         ledger.follow_clock(clock.moment())
         cycle(ledger, falling(86_415, "s1", 4), Written(4))
     assert counted(ledger, 86_415) == [("s0", 86_400, 3), ("s1", 86_415, 1), ("s1", 86_415, 1)]
-    clock.advance(LONGEST_PERIOD.total_seconds())
+    clock.advance(MAX_PERIOD.total_seconds())
     ledger.follow_clock(clock.moment())
-    cycle(ledger, falling(86_415 + LONGEST_PERIOD.total_seconds(), "s2"), Written(2))
+    cycle(ledger, falling(86_415 + MAX_PERIOD.total_seconds(), "s2"), Written(2))
     assert count_rows(ledger, "removal") == 1
 
 
@@ -249,8 +249,8 @@ def test_a_step_back_of_the_clock_lets_old_removals_go(opener: Opener) -> None:
     ledger = shard(opener.state(clock=clock))
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0"), Written(2))
-    clock.advance(LONGEST_PERIOD.total_seconds() + 15)
-    clock.step(-LONGEST_PERIOD.total_seconds())
+    clock.advance(MAX_PERIOD.total_seconds() + 15)
+    clock.step(-MAX_PERIOD.total_seconds())
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(15, "s1"), Written(2))
     assert counted(ledger, 15) == [("s1", 15, 3)]

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoscaler.decide import remember
-from autoscaler.model import Decision, History, Intent, Recommendation, ScaleEvent
+from autoscaler.model import Decision, History, PendingWrite, Recommendation, ScaleEvent
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, rising, save, scaler
 from tests.replaced import replace
@@ -35,7 +35,7 @@ def test_histories_are_exact_after_any_number_of_restarts(data: st.DataObject) -
                 made = [_drawn(data, name, seconds) for name in NAMES]
                 if data.draw(st.booleans(), label="writes"):
                     ledger.intend([rising(seconds, name=name) for name in NAMES])
-                    intent = Intent(8, 5, at(seconds))
+                    intent = PendingWrite(8, 5, at(seconds))
                     announced = {name: replace(history, unfinished=intent) for name, history in expected.items()}
                     if not data.draw(st.booleans(), label="outcome"):
                         expected = announced

@@ -13,10 +13,10 @@ from autoscaler.model import (
     Failure,
     History,
     InstanceReading,
+    ManualControls,
     Observation,
     Outcome,
     Sighting,
-    Steering,
     TargetRef,
 )
 from autoscaler.record.binary import Binary
@@ -65,7 +65,7 @@ def test_any_observation_is_read_back(seen: Observation) -> None:
     assert comparable(observed_again(seen, decision())) == comparable(seen)
 
 
-@pytest.mark.parametrize("kind", [Autoscaler, History, Steering, TargetRef, Sighting])
+@pytest.mark.parametrize("kind", [Autoscaler, History, ManualControls, TargetRef, Sighting])
 def test_any_other_value_is_read_back(kind: type[Any]) -> None:
     """These are specifications, whole histories, pauses and overrides."""
     binary = Binary[Any](kind)

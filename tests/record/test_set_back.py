@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from autoscaler.errors import StateError
-from autoscaler.model import Intent
+from autoscaler.model import PendingWrite
 from autoscaler.record import Ledger, schema
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
@@ -69,9 +69,9 @@ def test_a_lost_unfinished_write_stays_unfinished(opener: Opener) -> None:
     set_back(ledger, before)
     with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
         save(ledger, written(rising(15)))
-    assert ledger.recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+    assert ledger.recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
     keep(ledger, decision(30))
-    assert opener.restart().recall([scaler()])["web"].unfinished == Intent(8, 5, at(15))
+    assert opener.restart().recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
 
 
 def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener: Opener) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlalchemy import select
 
 from autoscaler.errors import StateError
-from autoscaler.model import Direction, Event, Override, Pause, Steering
+from autoscaler.model import Direction, Event, ManualControls, Override, Pause
 from autoscaler.record import State, database, schema
 from autoscaler.record.database import Database
 from autoscaler.record.steering import change_steering
@@ -17,8 +17,8 @@ from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, START, at, decision, event, keep, scaler
 from tests.steering import steer
 
-PAUSED = Steering(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
-WIDENED = Steering(override=Override(None, 50, "bob", "sale", START, None))
+PAUSED = ManualControls(pause=Pause(Direction.IN, "ann", "load test", START, START + timedelta(hours=2)))
+WIDENED = ManualControls(override=Override(None, 50, "bob", "sale", START, None))
 
 
 def test_a_pause_survives_a_restart(opener: Opener) -> None:
@@ -31,9 +31,9 @@ def test_a_pause_survives_a_restart(opener: Opener) -> None:
 def test_a_resumed_autoscaler_has_no_pause(opener: Opener) -> None:
     state = opener.state()
     steer(state, "web", PAUSED)
-    steer(state, "web", Steering())
+    steer(state, "web", ManualControls())
     assert state.archive.steering() == {}
-    assert opener.restart().recall([scaler()])["web"].steering == Steering()
+    assert opener.restart().recall([scaler()])["web"].steering == ManualControls()
 
 
 def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
@@ -47,7 +47,7 @@ def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
     assert {name: history.steering for name, history in recalled.items()} == {
         "old": PAUSED,
         "new": WIDENED,
-        "other": Steering(),
+        "other": ManualControls(),
     }
 
 
@@ -57,7 +57,7 @@ def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> 
     keep(ledger, decision(0))
     other = Database(database.locate(opener.url, opener.folder))
     try:
-        for asked in (PAUSED, WIDENED, Steering()):
+        for asked in (PAUSED, WIDENED, ManualControls()):
             steer(other, "web", asked)
             assert ledger.recall([scaler()])["web"].steering == asked
     finally:
@@ -80,24 +80,24 @@ def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Op
     other = Database(database.locate(opener.url, opener.folder))
     began, inside = threading.Event(), threading.Event()
 
-    def widened(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+    def widened(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
         inside.set()
-        return {"web": replace(known.get("web", Steering()), override=WIDENED.override)}
+        return {"web": replace(known.get("web", ManualControls()), override=WIDENED.override)}
 
     def widen() -> None:
         began.set()
         change_steering(other, widened, lambda *_: None, START)
 
-    def paused(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+    def paused(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
         widening.__enter__()
         assert began.wait(30)
         assert not inside.wait(0.3)  # it waits for this one
-        return {"web": replace(known.get("web", Steering()), pause=PAUSED.pause)}
+        return {"web": replace(known.get("web", ManualControls()), pause=PAUSED.pause)}
 
     widening = in_threads([widen])
     state.change_steering(paused, lambda *_: None, START)
     widening.__exit__(None, None, None)
-    assert state.archive.steering() == {"web": Steering(PAUSED.pause, WIDENED.override)}
+    assert state.archive.steering() == {"web": ManualControls(PAUSED.pause, WIDENED.override)}
     other.close()
 
 
@@ -143,7 +143,7 @@ def test_a_failed_pause_has_no_event(opener: Opener) -> None:
     state = opener.state()
     keep(state.ledger(FLEET), decision(0))
 
-    def odd(_before: Steering, _after: Steering) -> Event:
+    def odd(_before: ManualControls, _after: ManualControls) -> Event:
         raise StateError("the database is gone")
 
     with pytest.raises(StateError):

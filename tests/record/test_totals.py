@@ -1,6 +1,6 @@
 """The last known sizes count towards the total limit of a connection."""
 
-from autoscaler.decide import conclude
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, Outcome, ScaleChange, Status, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention, State
@@ -27,7 +27,7 @@ def shard(state: State, number: int = 0, shards: int = 1) -> Ledger:
 def write(ledger: Ledger, made: Decision, outcome: Outcome) -> None:
     ledger.recall([scaler(made.name, made.name)])
     ledger.intend([made])
-    save(ledger, conclude(made, outcome))
+    save(ledger, apply_outcome(made, outcome))
 
 
 def unreadable(seconds: float, name: str, status: Status) -> Decision:

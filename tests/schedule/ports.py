@@ -10,6 +10,7 @@ from autoscaler.model import (
     Call,
     Decision,
     History,
+    LimitUsage,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -17,7 +18,6 @@ from autoscaler.model import (
     Observed,
     Outcome,
     Query,
-    Standing,
     TargetRef,
     TargetState,
     TargetType,
@@ -93,7 +93,7 @@ class FakePorts:
             self._failing("recall"),
         )
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> LimitUsage:
         self._called("standing")
         return self.limits
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
-from autoscaler.cycle import Batch, reconcile
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.cycle import CycleResult, reconcile
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     MAX_SIZE,
@@ -31,18 +31,18 @@ from autoscaler.model import (
     HoldReason,
     Instance,
     InstanceReading,
-    Intent,
     Limits,
+    LimitUsage,
     MetricType,
     Observation,
     Observed,
     Outcome,
+    PendingWrite,
     Phase,
     Recommendation,
     Sample,
     ScaleChange,
     ScaleEvent,
-    Standing,
     Status,
     TargetRef,
     TargetState,
@@ -141,7 +141,7 @@ histories = st.builds(
     tuples(mostly(st.builds(ScaleEvent, sizes, times))),
     tuples(mostly(st.builds(Condition, st.sampled_from(ConditionType), mostly(st.booleans()), texts, texts, times))),
     mostly(st.builds(Status, sizes, sizes)),
-    mostly(st.none() | st.builds(Intent, sizes, sizes, times)),
+    mostly(st.none() | st.builds(PendingWrite, sizes, sizes, times)),
 )
 outcomes = mostly(
     st.one_of(
@@ -221,7 +221,7 @@ class Shard:
         self.recalled = dict(self.ledger.recall(scalers)) | self.histories
         return self.recalled
 
-    def standing(self, now: datetime) -> Standing:
+    def standing(self, now: datetime) -> LimitUsage:
         return self.ledger.standing(now)
 
     def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
@@ -250,7 +250,7 @@ class ThreeAutoscalers:
         self.clock = FakeClock()
         self.shard = Shard(self.state.ledger("fleet"), self.clock)
 
-    def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> Batch:
+    def cycle(self, odd: Neighbour, other: Neighbour, size: int, load: int) -> CycleResult:
         """Run a cycle, and check that the valid autoscaler is decided, written and recorded as if alone."""
         self.clock.advance(15)
         around, mine = {"odd": odd, "other": other}, (ValueReading((load,)),)
@@ -262,7 +262,7 @@ class ThreeAutoscalers:
         done = reconcile(SCALERS, Call(now, self.clock.monotonic() + 15), shard)
         known = shard.recalled["good"]
         alone = decide(good, Observation(good_state(size), mine), known, now)
-        alone = alone if alone.change is None else conclude(alone, Written(alone.change.size))
+        alone = alone if alone.change is None else apply_outcome(alone, Written(alone.change.size))
         assert [made for made in done.decisions if made.name == "good"] == [alone]
         assert shard.ledger.recall([good])["good"] == remember(good, known, alone)
         assert {*done.broken, *(made.name for made in done.decisions)} == set(NAMES)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
 from autoscaler.schedule import Shard
@@ -18,7 +18,7 @@ class ShardUnderTest:
 
     def __init__(self, *periods: float) -> None:
         self.clock, self.log, self.ports = FakeClock(), RecordingLogger(), FakePorts()
-        self.reported: list[Batch] = []
+        self.reported: list[CycleResult] = []
         self.scalers = [scaler(f"every-{period:g}", period) for period in periods or (15,)]
         self.shard = Shard(ShardName("fleet"), self.clock, self.log, self.reported.append)
         self.shard.assign(self.ports.work(self.scalers))

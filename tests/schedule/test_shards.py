@@ -9,7 +9,7 @@ import pytest
 from apscheduler.schedulers import base as apscheduler_base
 
 from autoscaler.clock import SystemClock
-from autoscaler.cycle import Batch
+from autoscaler.cycle import CycleResult
 from autoscaler.model import ShardName
 from autoscaler.moment import Moment
 from autoscaler.schedule import Shard, Shards
@@ -69,7 +69,7 @@ class RunningShards:
         return [event for _, event, _ in self.log.lines]
 
 
-def ignore(batch: Batch) -> None:
+def ignore(batch: CycleResult) -> None:
     """Do nothing."""
 
 

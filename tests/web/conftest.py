@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from autoscaler.model import Steering
+from autoscaler.model import ManualControls
 from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.documents.lives import Recorded, named, open_state
@@ -45,7 +45,7 @@ def served(shared: Served) -> Iterator[Served]:
     """A server without a web configuration. The tests of a module share it; each finds it as newly started."""
     daemon = shared.daemon
     for name in daemon.state.archive.steering():
-        steer(daemon.state, name, Steering())
+        steer(daemon.state, name, ManualControls())
     scalers = daemon.scalers
     daemon.problems, daemon.is_ready, daemon.reloads = (), True, 0
     shared.log.lines.clear()

@@ -14,7 +14,7 @@ import pytest
 
 from autoscaler.errors import ListenError
 from autoscaler.web import WebServer
-from autoscaler.web.control import MOST_CONNECTIONS, ControlSocket
+from autoscaler.web.control import MAX_CONNECTIONS, ControlSocket
 from tests.web.serving import Daemon, Logged, Served, serving
 from tests.web.unix import THIS_USER, unix_session
 
@@ -163,7 +163,7 @@ def test_a_path_that_cannot_be_used_is_an_error(folder: Path, path: str, message
 def test_idle_connections_do_not_lock_operators_out(served: Served) -> None:
     """A worker or a faulty script may open hundreds of connections."""
     held = []
-    for _ in range(4 * MOST_CONNECTIONS):
+    for _ in range(4 * MAX_CONNECTIONS):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         client.settimeout(10)
         client.connect(str(served.control_socket))

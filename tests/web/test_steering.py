@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from autoscaler.model import Direction, Override, Pause, Steering
+from autoscaler.model import Direction, ManualControls, Override, Pause
 from autoscaler.threads import spawn
 from tests.steering import steer
 from tests.web.serving import Served
@@ -18,8 +18,8 @@ from tests.web.unix import THIS_USER
 WEB = "/api/v1/autoscalers/web"
 
 
-def kept(served: Served) -> Steering:
-    return served.daemon.state.archive.steering().get("web", Steering())
+def kept(served: Served) -> ManualControls:
+    return served.daemon.state.archive.steering().get("web", ManualControls())
 
 
 def test_a_pause_is_recorded_with_author_and_reason(served: Served) -> None:
@@ -46,11 +46,11 @@ def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(served: Ser
     now, asked = served.daemon.clock.now(), list[Future[requests.Response]]()
     override = Override(4, None, "bob", "sale", now, None)
 
-    def overridden(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+    def overridden(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
         asked.append(spawn("asking", partial(served.post, f"{WEB}/pause")))
         with pytest.raises(TimeoutError):
             asked[0].result(0.5)
-        return {"web": Steering(None, override)}
+        return {"web": ManualControls(None, override)}
 
     served.daemon.state.change_steering(overridden, lambda *_: None, now)
     assert asked[0].result(30).status_code == 200
@@ -75,14 +75,14 @@ def test_a_resume_ends_both_or_the_pause_only(served: Served) -> None:
     assert kept(served).override is not None
     for _ in range(2):  # the second one has nothing to end
         assert served.post(f"{WEB}/resume").json()["data"] == {"pause": None, "override": None}
-    assert kept(served) == Steering()
+    assert kept(served) == ManualControls()
 
 
 def test_a_pause_does_not_renew_an_expired_override(served: Served) -> None:
     """Both are one value in the state."""
     now = served.daemon.clock.now()
     past = Override(5, None, "bob", "", now - timedelta(hours=2), now - timedelta(hours=1))
-    steer(served.daemon.state, "web", Steering(None, past))
+    steer(served.daemon.state, "web", ManualControls(None, past))
     served.post(f"{WEB}/pause")
     assert kept(served).override is None
 
@@ -111,7 +111,7 @@ def test_an_invalid_change_is_refused_and_changes_nothing(
     answer = served.post(f"{WEB}/{action}", body)
     assert (answer.status_code, answer.json()["status"]) == (status, "error")
     assert message in answer.json()["error"]
-    assert kept(served) == Steering()
+    assert kept(served) == ManualControls()
 
 
 def test_an_autoscaler_that_is_not_configured_cannot_be_paused(served: Served) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.errors import StateError
-from autoscaler.model import Direction, Override, Pause, Steering
+from autoscaler.model import Direction, ManualControls, Override, Pause
 from autoscaler.record import schema
 from tests.documents.lives import named
 from tests.replaced import replace
@@ -28,7 +28,7 @@ def fleet(served: Served) -> Served:
     return served
 
 
-def kept(served: Served) -> dict[str, Steering]:
+def kept(served: Served) -> dict[str, ManualControls]:
     return dict(served.daemon.state.archive.steering())
 
 
@@ -49,11 +49,11 @@ def test_one_request_pauses_the_whole_fleet_and_lists_it(fleet: Served) -> None:
 def test_a_pause_by_labels_does_not_end_an_override(fleet: Served) -> None:
     now = fleet.daemon.clock.now()
     override = Override(5, None, "bob", "", now, None)
-    steer(fleet.daemon.state, "web", Steering(None, override))
+    steer(fleet.daemon.state, "web", ManualControls(None, override))
     answer = fleet.post(PAUSE, {"labelSelector": "team=shop", "direction": "in"})
     assert answer.json()["data"]["autoscalers"] == ["mail", "web"]
     pause = Pause(Direction.IN, THIS_USER, "", now, None)
-    assert kept(fleet) == {"web": Steering(pause, override), "mail": Steering(pause)}
+    assert kept(fleet) == {"web": ManualControls(pause, override), "mail": ManualControls(pause)}
 
 
 def test_a_resume_lists_the_autoscalers_that_it_changed(fleet: Served) -> None:

@@ -10,6 +10,7 @@ from autoscaler.model import (
     Decision,
     Failure,
     Instance,
+    ManualControls,
     MetricSpec,
     MetricTarget,
     MetricType,
@@ -21,7 +22,6 @@ from autoscaler.model import (
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    Steering,
     TargetRef,
     TargetState,
     TargetType,
@@ -83,7 +83,7 @@ class Life(decided.Life):
         """A cycle in which the back end does not answer."""
         self.see(Observation(error, (Failure("not asked"),) * len(self.autoscaler.metrics)))
 
-    def steer(self, steering: Steering) -> None:
+    def steer(self, steering: ManualControls) -> None:
         self.history = replace(self.history, steering=steering)
 
 

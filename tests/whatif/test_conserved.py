@@ -9,10 +9,10 @@ from autoscaler.model import (
     Behavior,
     ConnectionLimits,
     Direction,
+    ManualControls,
     MetricType,
     Pause,
     RemovalBudget,
-    Steering,
     TargetType,
 )
 from autoscaler.whatif.past.past import Cycle
@@ -95,7 +95,7 @@ def test_the_past_of_a_dry_run_is_that_of_the_target() -> None:
 def test_a_pause_holds_a_candidate() -> None:
     """It does not depend on the configuration."""
     life = lived()
-    paused = Steering(Pause(Direction.BOTH, "ann", "", NOW, None))
+    paused = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
     cycles = [replace(each, history=replace(each.history, steering=paused)) for each in life.cycles]
     found = compared(cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     assert set(found.courses[1].size) == {2}

@@ -10,7 +10,7 @@ from autoscaler.model import Phase
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 
-_MOST: Final = 10
+_MAX_ROWS: Final = 10
 """Rows."""
 
 
@@ -18,7 +18,7 @@ def instances(known: InstanceList, now: datetime, screen: Screen) -> Iterator[st
     """Yield a row with the samples of each instance, then the number of others."""
     names = list(dict.fromkeys(clean(value.metric) for each in known.instances for value in each.values))
     table = Table(["Name", "State", "Age", *names, "Detail"], screen, indent=2, gap=2)
-    shown = known.instances[:_MOST]
+    shown = known.instances[:_MAX_ROWS]
     rows = [_cells(each, names, now) for each in shown]
     table.fit(rows)
     yield table.header()

@@ -10,7 +10,7 @@ from autoscaler.documents.summary import Summary
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
 
-_MOST: Final = 10
+_MAX_NOTED: Final = 10
 """Autoscalers with lines; the last line counts the others."""
 
 
@@ -21,10 +21,10 @@ def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime,
     """
     lines = [] if refused is None else [_reload(refused, now)]
     noted = [each for each in found if _has_note(each, errors=errors)]
-    for each in noted[:_MOST]:
+    for each in noted[:_MAX_NOTED]:
         lines += [f"{clean(each.name)}: {clean(text)}" for text in _of(each, now, errors=errors)]
-    if len(noted) > _MOST:
-        lines.append(f"and {len(noted) - _MOST} more; `autoscaler get -o wide` shows them")
+    if len(noted) > _MAX_NOTED:
+        lines.append(f"and {len(noted) - _MAX_NOTED} more; `autoscaler get -o wide` shows them")
     return lines
 
 

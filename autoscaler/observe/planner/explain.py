@@ -5,7 +5,7 @@ from typing import Final
 
 from autoscaler.observe.planner.query import PlannedQuery
 
-_LONGEST: Final = 300
+_MAX_SHOWN: Final = 300
 """Longest query shown, in characters."""
 
 
@@ -47,4 +47,4 @@ def _count(number: int, one: str, many: str | None = None) -> str:
 def _shown(expr: str) -> str:
     """Format an expression on one line."""
     text = " ".join(expr.split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"

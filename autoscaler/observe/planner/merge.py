@@ -22,7 +22,7 @@ from autoscaler.observe.planner.rewrite import alternation, template
 ALONE: Final = "no other question has the same form"
 EMPTY: Final = "its value is empty, which means series without the label"
 LONG: Final = "merged, it would be too long"
-_FEWEST: Final = 8
+_MIN_MEMBERS_PER_QUERY: Final = 8
 """Fewest members per query that make one query for each value of another label worthwhile."""
 
 
@@ -61,7 +61,7 @@ def choose(labels: Sequence[str], members: Sequence[Key]) -> Choice:
     for _, at in reversed(varying[1:]):
         queries = len(set(zip(*(columns[each] for each in (*closed, at)), strict=True)))
         follows = len(set(zip(columns[main], columns[at], strict=True))) == -varying[0][0]
-        few = len(members) < _FEWEST * queries
+        few = len(members) < _MIN_MEMBERS_PER_QUERY * queries
         if few and follows and labels[at] not in {labels[each] for each in opened}:
             opened.append(at)
         else:

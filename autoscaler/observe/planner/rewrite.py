@@ -14,7 +14,7 @@ from autoscaler.observe.planner.proof import Proof, prove
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 """The characters that Go's regexp.QuoteMeta escapes. Prometheus uses its index only if no others are escaped."""
-LONGEST: Final = 2000
+MAX_CHARACTERS: Final = 2000
 """Longest expression. Parsing time grows with the square of the length: 0.2 s for this."""
 
 Slot: TypeAlias = int
@@ -64,8 +64,8 @@ def rewrite(expr: str, reading: ExpressionText, variables: frozenset[int]) -> Pr
     Raises Unproven.
     """
     shape = reading.shape
-    if sum(map(len, shape.pieces)) > LONGEST:
-        raise Unproven(f"it has more than {LONGEST} characters outside of its matchers")
+    if sum(map(len, shape.pieces)) > MAX_CHARACTERS:
+        raise Unproven(f"it has more than {MAX_CHARACTERS} characters outside of its matchers")
     matchers = frozenset(at for at, variable in enumerate(shape.variables) if variable in variables)
     try:
         proof = prove(ast.parse(expr), matchers)

@@ -24,7 +24,7 @@ _PROMPT_SECONDS = 2.0
 """The longest duration of "promptly" on a busy machine."""
 _SIDE_BY_SIDE = 4
 """Concurrent calls at most; enough to find state that they share."""
-_MOST_ASKED = 64
+_MAX_ASKED = 64
 """Calls of `Call.seconds_left` in one write."""
 
 
@@ -261,7 +261,7 @@ class AdapterContract:
     def test_a_write_whose_target_was_taken_over_sends_nothing_more(self, harness: Harness) -> None:
         """Another shard or daemon may write by then: each request of a write is preceded by `Call.seconds_left`."""
         state = harness.start_at(harness.small)
-        for asked in range(_MOST_ASKED):
+        for asked in range(_MAX_ASKED):
             call = replace(harness.call(), is_current=partial(next, iter([True] * asked), False))
             outcome = _scale_error(harness.adapter, harness.target, harness.change(state, harness.large), call)
             if asked and outcome == Written(harness.large):
@@ -269,7 +269,7 @@ class AdapterContract:
                 return
             promise_error(outcome, _NOT_DONE, "scale of a target that was taken over")
             promise_same(state, harness.observe(), "the observation after a write of a target that was taken over")
-        raise AssertionError(f"scale asks more than {_MOST_ASKED} times whether the target is still its own")
+        raise AssertionError(f"scale asks more than {_MAX_ASKED} times whether the target is still its own")
 
     def test_writes_side_by_side_do_not_mix(self, harness: Harness) -> None:
         """With `concurrent_writes`, each call has its own target, deadline and answer, as `observe` has."""

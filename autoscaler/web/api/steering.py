@@ -10,7 +10,7 @@ from autoscaler.decide.steering import overridden, paused, resumed
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Event, MetricType, Override, Pause, Steering
+from autoscaler.model import Autoscaler, Event, ManualControls, MetricType, Override, Pause
 from autoscaler.record import SteeringEvent
 from autoscaler.text import count
 from autoscaler.web.api.answers import ErrorType, RequestError
@@ -24,7 +24,7 @@ from autoscaler.web.api.parameters import (
 )
 from autoscaler.web.sources import Sources
 
-_NOTHING: Final = Steering()
+_NOTHING: Final = ManualControls()
 
 
 class SteeringChanges:
@@ -95,7 +95,7 @@ class SteeringChanges:
         names, which = self._chosen(body)
         now = self._sources.clock.now()
 
-        def changes(known: Mapping[str, Steering]) -> Mapping[str, Steering]:
+        def changes(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
             before = {name: known[name].at(now) for name in sorted(known.keys() if body.all else known.keys() & names)}
             after = {name: _resumed(steering, body) for name, steering in before.items()}
             return {name: steering for name, steering in after.items() if steering != before[name]}
@@ -113,7 +113,7 @@ class SteeringChanges:
         )
         return SteeredList(autoscalers=tuple(changed), total=len(changed), pause=None)
 
-    def _pause(self, names: Collection[str], body: PauseBody, by: str) -> tuple[Pause, Mapping[str, Steering]]:
+    def _pause(self, names: Collection[str], body: PauseBody, by: str) -> tuple[Pause, Mapping[str, ManualControls]]:
         now = self._sources.clock.now()
         pause = Pause(body.direction, by, body.reason, now, body.end(now))
         return pause, self._change(names, lambda before: replace(before, pause=pause), paused(pause), now)
@@ -144,8 +144,8 @@ class SteeringChanges:
         )
 
     def _change(
-        self, names: Collection[str], change: Callable[[Steering], Steering], event: Event, now: datetime
-    ) -> Mapping[str, Steering]:
+        self, names: Collection[str], change: Callable[[ManualControls], ManualControls], event: Event, now: datetime
+    ) -> Mapping[str, ManualControls]:
         """Change what is in force now for each name. Returns what is kept."""
         return self._sources.state.change_steering(
             lambda known: {name: change(known.get(name, _NOTHING).at(now)) for name in names},
@@ -158,8 +158,8 @@ def _ending(by: str, reason: str, now: datetime) -> SteeringEvent:
     return lambda before, after: resumed(before.at(now), after, by, reason)
 
 
-def _resumed(steering: Steering, body: ResumeBody) -> Steering:
-    return Steering(None if body.pause else steering.pause, None if body.override else steering.override)
+def _resumed(steering: ManualControls, body: ResumeBody) -> ManualControls:
+    return ManualControls(None if body.pause else steering.pause, None if body.override else steering.override)
 
 
 def _told(pause: Pause) -> dict[str, str | None]:

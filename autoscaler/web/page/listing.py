@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from autoscaler.documents.verdict import AutoscalerState, with_pause
 from autoscaler.documents.verdict import state as state_of
 from autoscaler.errors import SelectorError
-from autoscaler.labels import LONGEST_SELECTOR, Selector
-from autoscaler.model import Autoscaler, Decision, Steering
+from autoscaler.labels import MAX_SELECTOR, Selector
+from autoscaler.model import Autoscaler, Decision, ManualControls
 
 PAGE_ROWS: Final = 100
 URGENCY: Final = (
@@ -60,7 +60,7 @@ class ListQuery:
         page = query.get("page", "")
         return cls(
             text=query.get("q", "").strip()[:253],
-            labels=query.get("labels", "").strip()[: LONGEST_SELECTOR + 1],
+            labels=query.get("labels", "").strip()[: MAX_SELECTOR + 1],
             state=_one(AutoscalerState, query.get("state"), None),
             adapter=query.get("adapter", "")[:253],
             order=_one(Order, query.get("sort"), Order.NAME),
@@ -96,7 +96,7 @@ class Entry:
     name: str
     scaler: Autoscaler | None
     decision: Decision | None
-    steering: Steering
+    steering: ManualControls
     state: AutoscalerState
 
     @property
@@ -169,12 +169,12 @@ _KEYS: Final[Mapping[Order, Callable[[Entry], Any]]] = {
 
 
 def entries(
-    scalers: Mapping[str, Autoscaler], latest: Mapping[str, Decision], steering: Mapping[str, Steering]
+    scalers: Mapping[str, Autoscaler], latest: Mapping[str, Decision], steering: Mapping[str, ManualControls]
 ) -> Sequence[Entry]:
     """Return every configured or remembered autoscaler. `steering`: the active pauses and overrides."""
     found = []
     for name in scalers.keys() | latest.keys():
-        decision, steered = latest.get(name), steering.get(name, Steering())
+        decision, steered = latest.get(name), steering.get(name, ManualControls())
         found.append(Entry(name, scalers.get(name), decision, steered, state_of(decision, steered)))
     return found
 

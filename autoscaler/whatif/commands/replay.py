@@ -37,7 +37,7 @@ from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
 
-_MOST_CANDIDATES: Final = 3
+_MAX_CANDIDATES: Final = 3
 
 
 class _Tried:
@@ -62,7 +62,7 @@ def replay(
         typer.Option(
             "--candidate",
             metavar="FILE",
-            help=f"A configuration to try; up to {_MOST_CANDIDATES} times. Default: that of --config.file.",
+            help=f"A configuration to try; up to {_MAX_CANDIDATES} times. Default: that of --config.file.",
         ),
     ] = None,
     config_file: ConfigFile = None,
@@ -86,8 +86,8 @@ def replay(
     what was (within 1 point of unserved demand and 3 % of instance-hours), nothing is compared and the exit code is 1.
     """
     start_up_time, times = duration(start_up, "--start-up"), span(since, until)
-    if candidate and len(candidate) > _MOST_CANDIDATES:
-        raise typer.BadParameter(f"name at most {_MOST_CANDIDATES} files", param_hint="--candidate")
+    if candidate and len(candidate) > _MAX_CANDIDATES:
+        raise typer.BadParameter(f"name at most {_MAX_CANDIDATES} files", param_hint="--candidate")
     if size is not None and prometheus is None:
         raise typer.BadParameter("needs --prometheus; the state knows the size", param_hint="--size")
     failed = False

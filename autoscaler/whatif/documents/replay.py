@@ -15,9 +15,9 @@ from autoscaler.whatif.replay.course import UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.start_up import InstanceTime
 
-MOST_POINTS: Final = 2_000
+MAX_POINTS: Final = 2_000
 """Of the series."""
-MOST_FINDINGS: Final = 1_000
+MAX_FINDINGS: Final = 1_000
 
 
 class SeriesDocument(Document):
@@ -73,14 +73,14 @@ class ReplayList(Document):
     replays: tuple[ReplayDocument, ...]
 
 
-def replay_document(found: Comparison, most: int = MOST_POINTS) -> ReplayDocument:
+def replay_document(found: Comparison, most: int = MAX_POINTS) -> ReplayDocument:
     """The document of a comparison, with a series of about `most` times."""
     courses = () if found.is_refused else found.courses
     return ReplayDocument.of(
         found,
         candidates=tuple([_candidate(course, found) for course in courses]),
-        findings=tuple(found.findings[:MOST_FINDINGS]),
-        more_findings=max(0, len(found.findings) - MOST_FINDINGS),
+        findings=tuple(found.findings[:MAX_FINDINGS]),
+        more_findings=max(0, len(found.findings) - MAX_FINDINGS),
         series=_series(found.demand if courses else Demand(), courses, most),
     )
 

@@ -18,13 +18,13 @@ from autoscaler.observe.result import QueryResult
 
 BLOCK: Final = 512
 """Steps of one query: Prometheus allows 11,000 points per series, and a small query delays live queries less."""
-SMALLEST: Final = 64
+MIN_STEPS: Final = 64
 """Steps of a query whose larger ones are too large or too late for the server."""
-_MOST_TRIES: Final = 6
+_MAX_TRIES: Final = 6
 """Of a smallest query, if the server has answered before."""
 _TRIES_BEFORE_HALVING: Final = 2
 _FIRST_PAUSE_SECONDS: Final = 2.0
-_LONGEST_REST_SECONDS: Final = 10.0
+_MAX_REST_SECONDS: Final = 10.0
 """After an answer, the server rests for as long as it took, at most this long."""
 _LONG: Final = 3600.0
 """Seconds until the deadline of a query; the source's own timeout is shorter."""
@@ -106,12 +106,12 @@ class Fetcher:
         if part.count <= self._most_steps.get(question, BLOCK):
             answer = self._request(question, part)
             is_too_large = isinstance(answer, QueryFailure) and answer.outcome is Outcome.TOO_LARGE
-            if not is_too_large or part.count <= SMALLEST:
+            if not is_too_large or part.count <= MIN_STEPS:
                 self._done += part.count
                 self._progress(self._done / self._total)
                 yield Block(part.count, answer)
                 return
-            self._most_steps[question] = max(SMALLEST, part.count // 2)
+            self._most_steps[question] = max(MIN_STEPS, part.count // 2)
         half = part.count // 2
         yield from self._blocks(question, replace(part, count=half))
         yield from self._blocks(question, replace(part, first=part.first + half, count=part.count - half))
@@ -122,14 +122,14 @@ class Fetcher:
         A server that has answered before may be overloaded, so it is asked again after a pause, and then for less.
         """
         name, pause = question.prometheus, _FIRST_PAUSE_SECONDS
-        has_answered, is_smallest = name in self._rests, part.count <= SMALLEST
-        tries = 1 if not has_answered else _MOST_TRIES if is_smallest else _TRIES_BEFORE_HALVING
+        has_answered, is_smallest = name in self._rests, part.count <= MIN_STEPS
+        tries = 1 if not has_answered else _MAX_TRIES if is_smallest else _TRIES_BEFORE_HALVING
         while True:
             self._sleep(self._rests.get(name, 0.0))
             began = self._clock.monotonic()
             answer = self._servers[name].range(question.expr, part, began + _LONG)
             if not isinstance(answer, QueryFailure):
-                self._rests[name] = min(self._clock.monotonic() - began, _LONGEST_REST_SECONDS)
+                self._rests[name] = min(self._clock.monotonic() - began, _MAX_REST_SECONDS)
                 return answer
             if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
                 return answer

@@ -25,7 +25,7 @@ from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
 from autoscaler.whatif.prometheus.states import States, naming_metric
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_STEPS: Final = 3_000_000
+_MAX_STEPS: Final = 3_000_000
 """More than a year of cycles 15 s apart. Each step takes memory."""
 
 
@@ -119,10 +119,10 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime) -> tuple[int, Gr
     last = (until - _EPOCH) // step
     if until < since:
         raise PastError(f"autoscaler {scaler.name!r}: the time is in the future; give another one")
-    if last - first > _MOST_STEPS:
+    if last - first > _MAX_STEPS:
         raise PastError(
             f"autoscaler {scaler.name!r}: the time has {last - first:,} cycles of {format_duration(step)}, and at most "
-            f"{_MOST_STEPS:,} are read from Prometheus; shorten it with --since"
+            f"{_MAX_STEPS:,} are read from Prometheus; shorten it with --since"
         )
     return warm_up, Grid(step, first - warm_up, max(0, last - first + 1) + warm_up, timedelta(0))
 

@@ -30,7 +30,7 @@ from autoscaler.model import (
 from autoscaler.quantity import MAX_MILLI, sum_of
 from autoscaler.whatif.replay.fleet import Fleet
 
-_MOST: Final = 1000
+_MAX_INSTANCES: Final = 1000
 """Most instances that represent a fleet. A larger one gets instances of greater weight."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -140,7 +140,7 @@ def _starting(fleet: Fleet, now: datetime) -> Iterator[Instance]:
 
 
 def _instances(name: str, units: int, phase: Phase, started: datetime, turned: datetime) -> Iterator[Instance]:
-    weight = -(-units // _MOST)
+    weight = -(-units // _MAX_INSTANCES)
     for place in range(-(-units // weight) if units else 0):
         yield Instance(
             f"{name}-{place + 1}",

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.decide import conclude, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import TargetError
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Observation, Outcome
@@ -81,7 +81,7 @@ class Repetition:
 def repeated(scaler: Autoscaler, observed: Observation, history: History, recorded: Decision) -> Decision:
     """Make a recorded decision again, with its limits and its outcome as recorded."""
     made = limit_as_recorded(decide(scaler, observed, history, recorded.now), history, recorded)
-    return conclude(made, recorded.outcome)
+    return apply_outcome(made, recorded.outcome)
 
 
 def same_decision(one: Decision, other: Decision) -> bool:

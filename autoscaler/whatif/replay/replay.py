@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.decide.connection_limits import apply_limits
 from autoscaler.model import (
     Autoscaler,
@@ -18,9 +18,9 @@ from autoscaler.model import (
     ConnectionLimits,
     Decision,
     History,
+    LimitUsage,
+    ManualControls,
     Removal,
-    Standing,
-    Steering,
     TargetState,
     Written,
     later,
@@ -94,7 +94,7 @@ class Replay:
         made = self._limited(decide(scaler, observed, history, cycle.at), history)
         if self._fleet is not None and made.change is not None:
             size = made.change.size
-            made = conclude(made, Written(size))
+            made = apply_outcome(made, Written(size))
             self._fleet = self._fleet.resized(size, cycle.at, self._start_up)
             ready = None if ready is None else min(ready, size)  # what it adds is seen later, as in a record
         self._history, self._before, self._decided = remember(scaler, history, made), cycle, made
@@ -115,7 +115,7 @@ class Replay:
         """The decision within the limits of the connection."""
         if self._limits == _NO_LIMITS:
             return made
-        standing = Standing(made.target.adapter, self._limits, self._removals)
+        standing = LimitUsage(made.target.adapter, self._limits, self._removals)
         (limited,) = apply_limits([made], {made.name: history}, standing, made.now).decisions
         change = limited.change
         if change is not None and change.size < change.decided_from:
@@ -150,7 +150,7 @@ class Replay:
                 self._removals = tuple([replace(each, at=each.at + step) for each in self._removals])
                 if self._decided is not None:
                     self._decided = replace(self._decided, now=self._decided.now + step)
-        return replace(history, steering=Steering() if recorded is None else recorded.steering)
+        return replace(history, steering=ManualControls() if recorded is None else recorded.steering)
 
     def _add_missing(self, cycle: Cycle, fitting: Fitting) -> None:
         if self._before is not None and self._before.scaler is cycle.scaler:

@@ -10,7 +10,7 @@ from autoscaler.documents.base import Seconds
 from autoscaler.model import Instance, TargetState
 from autoscaler.whatif.past.past import Cycle
 
-LONGEST: Final = timedelta(minutes=15)
+MAX_START_UP: Final = timedelta(minutes=15)
 """An instance that took longer to become ready was unready in between, and its time is ignored."""
 DEFAULT: Final = timedelta(seconds=60)
 
@@ -73,7 +73,7 @@ class StartUps:
             self._awaited -= one.weight if is_asked_for else 0
         if one.ready and turned is not None and key not in self._times:
             took = max(turned - self._from[key], timedelta(0))
-            if took <= LONGEST:
+            if took <= MAX_START_UP:
                 self._times[key] = took
 
     def used(self, given: timedelta | None) -> InstanceTime:

@@ -10,7 +10,7 @@ from autoscaler.whatif.documents.measured import fit_text, measure_rows, start_u
 from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.past.past import FindingKind, span
 
-_MOST_FINDINGS: Final = 20
+_MAX_FINDINGS: Final = 20
 
 
 def replay_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
@@ -40,11 +40,11 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
     listed = [each for each in replay.findings if each.kind is not FindingKind.LOAD]
     if listed:
         yield from ("", "  Findings:")
-    for each in listed[:_MOST_FINDINGS]:
+    for each in listed[:_MAX_FINDINGS]:
         begin = _time(each.begin)
         when = begin if each.end == each.begin else f"{begin}, for {span(each.end - each.begin)}"
         yield from screen.wrap(f"{when}: {each.kind}: {clean(each.message)}", 4, 2)
-    more = len(listed) + replay.more_findings - _MOST_FINDINGS
+    more = len(listed) + replay.more_findings - _MAX_FINDINGS
     if more > 0:
         yield f"    and {more:,} more"
 

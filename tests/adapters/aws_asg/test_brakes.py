@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.decide import conclude, decide, remember
+from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.model import Brake, Brakes, Decision, History, Observation, Reason, TargetRef
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 from tests.decide.braking import ALL, UNFULFILLED, active, braked, holding
@@ -29,7 +29,7 @@ class Autoscaled:
         seen, call = self.connection.state("web"), self.connection.call()
         made = decide(self.autoscaler, Observation(seen, (value(15_000 * wanted),)), self.history, call.now)
         if made.change is not None:
-            made = conclude(made, self.connection.adapter.scale(self.autoscaler.target, made.change, call))
+            made = apply_outcome(made, self.connection.adapter.scale(self.autoscaler.target, made.change, call))
         self.history = remember(self.autoscaler, self.history, made)
         return made
 

@@ -104,7 +104,7 @@ def test_a_refresh_that_cannot_be_read_does_not_keep_others_from_their_turn(
     cloud: Cloud, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One group a cycle: the request about the first one fails for ever, and the second one's refresh has ended."""
-    monkeypatch.setattr("adapters.aws_asg.refreshes._GROUPS_A_CYCLE", 1)
+    monkeypatch.setattr("adapters.aws_asg.refreshes._GROUPS_PER_CYCLE", 1)
     genuine = AwsApi.ask
 
     def ask(api: AwsApi, service: str, operation: str, call: Call, parameters: Mapping[str, Any], **more: Any) -> Raw:

@@ -1,6 +1,6 @@
 """Pauses before the restart of workers that fail at once."""
 
-from adapters.process.backoff import LONGEST_PAUSE_SECONDS, Backoff
+from adapters.process.backoff import MAX_PAUSE_SECONDS, Backoff
 
 
 def test_pauses_double_up_to_a_minute() -> None:
@@ -11,7 +11,7 @@ def test_pauses_double_up_to_a_minute() -> None:
         pauses.append(backoff.until - now)
         now = backoff.until
     assert pauses[:4] == [0.5, 1, 2, 4]
-    assert pauses[-1] == LONGEST_PAUSE_SECONDS
+    assert pauses[-1] == MAX_PAUSE_SECONDS
 
 
 def test_workers_that_die_together_count_once() -> None:

@@ -13,7 +13,7 @@ MAX_SIZE: Final = "32MB"
 MAX_SIZE_BYTES: Final = 32 * 2**20
 INITIAL: Final = 2
 """The number of members of a group that was never scaled."""
-_MOST: Final = 10
+_MAX_SIZE: Final = 10
 _EACH: Final = 10
 """The load that an instance should take."""
 _POOLS: Final = 4
@@ -62,7 +62,7 @@ def write(folder: Path, url: str, wanted: Wanted) -> Mapping[str, str]:
                 "",
                 adapter,
                 syncPeriod=PERIOD,
-                maxReplicas=_MOST // 3 if adapter == "local" else _MOST,
+                maxReplicas=_MAX_SIZE // 3 if adapter == "local" else _MAX_SIZE,
                 metrics=metrics,
                 behavior=_BEHAVIORS[number % len(_BEHAVIORS)],
             )

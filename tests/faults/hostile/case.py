@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.faults.hostile.world import World
 
 _POLL_SECONDS: Final = 0.1
-_LONGEST_PERIODS: Final = 40
+_MAX_PERIODS: Final = 40
 
 
 class Ended(Exception):
@@ -47,7 +47,7 @@ class Day:
         least = self.world.moves if moves is None else moves
         self.until(
             lambda: len(self.world.load.moves(self.meter.began)) >= least,
-            _LONGEST_PERIODS * self.world.period_seconds,
+            _MAX_PERIODS * self.world.period_seconds,
             "the load did not move",
         )
 

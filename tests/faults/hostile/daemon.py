@@ -17,7 +17,7 @@ from tests.daemon.running import RunningDaemon, running_daemon
 from tests.faults.hostile.log import Stretch
 from tests.servers import stepped_clock
 
-MOST_MEBIBYTES: Final = 2_500
+MAX_MEBIBYTES: Final = 2_500
 """A daemon that uses more is killed, to protect the machine."""
 _DESCRIPTORS: Final = 1_024
 """The usual soft limit, which systemd sets, too."""
@@ -49,7 +49,7 @@ class Daemon(RunningDaemon):
         self.access = access
         self.state = running.config.parent / "state"
         self.killed = False
-        """Whether it used more than MOST_MEBIBYTES."""
+        """Whether it used more than MAX_MEBIBYTES."""
         self._stretched = 0
         """The length of the log that `new_log` has returned, in bytes."""
 
@@ -92,7 +92,7 @@ class Daemon(RunningDaemon):
         def watch() -> None:
             while self.alive:
                 try:
-                    if resident_mebibytes(self.process.pid) > MOST_MEBIBYTES:
+                    if resident_mebibytes(self.process.pid) > MAX_MEBIBYTES:
                         self.killed = True
                         self.process.kill()
                 except (OSError, RuntimeError):  # it has just ended

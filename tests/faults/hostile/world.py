@@ -90,7 +90,7 @@ class World:
             day.expect(not self.shared.sizes(WINDOWED, meter.began), "an autoscaler left its window of an hour")
             page = largest_page(self.daemon)
         except Ended:
-            why = f"killed at {daemon.MOST_MEBIBYTES} MiB" if self.daemon.killed else "gone"
+            why = f"killed at {daemon.MAX_MEBIBYTES} MiB" if self.daemon.killed else "gone"
             day.problems.append(f"the daemon was {why}")
         except requests.RequestException as error:
             day.problems.append(f"the page does not answer ({type(error).__name__})")

@@ -8,7 +8,7 @@ from typing import Final
 from tests.servers.exporter import Exporter
 
 LEAST: Final = 2
-MOST: Final = 9
+MAX_SIZE: Final = 9
 BY_WINDOW: Final = frozenset({"red", "green", "oak", "elm"})
 """Autoscalers that their stabilization window limits. Policies limit the others."""
 _CHANGES_SECONDS: Final = 0.5
@@ -42,7 +42,7 @@ class Load:
         while not self._ending.wait(_CHANGES_SECONDS):
             for name in self._names:
                 if self._chance.random() < (_CHANCE_BY_WINDOW if name in BY_WINDOW else _CHANCE):
-                    self._set(name, self._chance.randint(LEAST, MOST))
+                    self._set(name, self._chance.randint(LEAST, MAX_SIZE))
 
     def _set(self, name: str, level: int) -> None:
         self._exporter.values[series(name)] = level

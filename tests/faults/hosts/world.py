@@ -22,7 +22,7 @@ from tests.daemon.running import external
 from tests.faults.hosts.audit import Audit
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
-from tests.faults.hosts.load import BY_WINDOW, LEAST, MOST, Load, series
+from tests.faults.hosts.load import BY_WINDOW, LEAST, MAX_SIZE, Load, series
 from tests.faults.hosts.recorder import Write, now_micros, read_aws, read_nomad, running_recorder
 from tests.faults.hosts.verdict import Announced, Look, Noted
 from tests.record.postgresql import Server, running_server
@@ -303,7 +303,7 @@ def _configuration(
                 "name": name,
                 "scaleTargetRef": _target(name),
                 "minReplicas": LEAST,
-                "maxReplicas": MOST,
+                "maxReplicas": MAX_SIZE,
                 "metrics": [external(series(name))],
                 "behavior": _behavior(name, round(OUTLASTING * lease_seconds)),
             }
@@ -318,7 +318,7 @@ def _target(name: str) -> dict[str, str]:
 
 def _behavior(name: str, seconds: int) -> dict[str, Any]:
     """Return behavior in which only one of the two limits counts."""
-    wide = [{"type": "Pods", "value": MOST, "periodSeconds": 1}]
+    wide = [{"type": "Pods", "value": MAX_SIZE, "periodSeconds": 1}]
     narrow = [{"type": "Pods", "value": 2, "periodSeconds": seconds}]
     window = seconds if name in BY_WINDOW else 0
     policies = wide if name in BY_WINDOW else narrow

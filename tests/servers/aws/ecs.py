@@ -14,7 +14,7 @@ from tests.servers.aws.ecs_service import EcsService, EcsTask
 from tests.servers.aws.world import World
 
 _KEYS = ("cluster", "serviceName", "taskDefinition", "desiredCount")
-_SERVICES_A_CALL, _TASKS_A_CALL = 10, 100
+_SERVICES_PER_CALL, _TASKS_PER_CALL = 10, 100
 
 
 class EcsBackend(EC2ContainerServiceBackend):
@@ -98,7 +98,7 @@ class EcsResponses(EC2ContainerServiceResponse):
     def describe_services(self) -> ActionResult:
         """API, DescribeServices: up to 10 services, tags only with `include`."""
         names = self._get_param("services", [])
-        if len(names) > _SERVICES_A_CALL:
+        if len(names) > _SERVICES_PER_CALL:
             raise InvalidParameterException("Services cannot have more than 10 elements.")
         found, failures = self.cloud.describe_services(self._cluster(), names)
         tags = "TAGS" in self._get_param("include", [])
@@ -134,13 +134,13 @@ class EcsResponses(EC2ContainerServiceResponse):
             services = [one for one in self.cloud.running.values() if one.cluster_arn == arn]
         arns = [task.arn for service in services for task in service.tasks if task.desired == desired]
         start = int(self._get_param("nextToken") or 0)
-        end = start + int(self._get_param("maxResults") or _TASKS_A_CALL)
+        end = start + int(self._get_param("maxResults") or _TASKS_PER_CALL)
         return ActionResult({"taskArns": arns[start:end], "nextToken": str(end) if end < len(arns) else None})
 
     def describe_tasks(self) -> ActionResult:
         """API, DescribeTasks: up to 100 tasks; what is missing is a failure."""
         wanted: list[str] = self._get_param("tasks", [])
-        if not 0 < len(wanted) <= _TASKS_A_CALL:
+        if not 0 < len(wanted) <= _TASKS_PER_CALL:
             raise InvalidParameterException("Tasks must have 1 to 100 elements.")
         known: dict[str, tuple[EcsService, EcsTask]] = {
             task.arn: (service, task) for service in self.cloud.running.values() for task in service.tasks

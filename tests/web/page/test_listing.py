@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from autoscaler.documents.verdict import AutoscalerState
-from autoscaler.model import Decision, Direction, Pause, Steering
+from autoscaler.model import Decision, Direction, ManualControls, Pause
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decide.build import CPU_60, scaler
 from tests.decisions import NOW, cpu, decision
@@ -52,7 +52,7 @@ def test_states_are_counted_in_the_whole_list() -> None:
 
 def test_a_paused_autoscaler_that_fails_is_listed_in_both_states() -> None:
     """An operator who ends pauses filters by `paused`."""
-    paused = Steering(Pause(Direction.BOTH, "ann", "release", NOW, None))
+    paused = ManualControls(Pause(Direction.BOTH, "ann", "release", NOW, None))
     made = entries({}, {"a": decision("a", error="no answer"), "b": decision("b")}, {"a": paused, "b": paused})
 
     found = listing(made, ListQuery.of({"state": "paused"}))
@@ -89,7 +89,7 @@ def test_a_link_to_another_order_keeps_the_filter_and_shows_the_first_page() -> 
 
 def test_an_autoscaler_without_a_decision_is_listed() -> None:
     """A new daemon shows what it will decide about."""
-    (entry,) = entries({}, {"web": decision("web")}, {"web": Steering()})
+    (entry,) = entries({}, {"web": decision("web")}, {"web": ManualControls()})
 
     assert (entry.adapter, entry.target, entry.size) == ("fleet", "fleet/web-asg", 3)
 
@@ -100,7 +100,9 @@ def _loaded(name: str, ratio: float) -> Decision:
 
 def labelled(name: str, **labels: str) -> Entry:
     made = decision(name)
-    return Entry(name, replace(scaler(CPU_60), labels=tuple(labels.items())), made, Steering(), AutoscalerState.STEADY)
+    return Entry(
+        name, replace(scaler(CPU_60), labels=tuple(labels.items())), made, ManualControls(), AutoscalerState.STEADY
+    )
 
 
 def test_labels_select_as_in_kubectl() -> None:

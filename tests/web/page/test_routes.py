@@ -16,11 +16,11 @@ from autoscaler.model import (
     Brakes,
     Direction,
     Failure,
+    ManualControls,
     MetricType,
     OutsideChangeBrake,
     Pause,
     ScheduleEntry,
-    Steering,
     TargetRef,
     TargetType,
 )
@@ -114,7 +114,7 @@ def test_a_pause_is_shown_beside_a_failure(tmp_path: Path, path: str) -> None:
     with open_state(tmp_path) as state:
         life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
         life.step(Failure("no answer"))
-        steer(state, "web", Steering(Pause(Direction.BOTH, "ann", "release", life.now, None)))
+        steer(state, "web", ManualControls(Pause(Direction.BOTH, "ann", "release", life.now, None)))
         with serving_pages(state, life) as site:
             shown = site.get(path).text
     assert 'class="badge failing error"' in shown

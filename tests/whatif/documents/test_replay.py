@@ -7,7 +7,7 @@ from math import nan
 
 from autoscaler.whatif.compare.comparison import Comparison
 from autoscaler.whatif.documents.measured import measure_rows
-from autoscaler.whatif.documents.replay import MOST_FINDINGS, ReplayList, replay_document
+from autoscaler.whatif.documents.replay import MAX_FINDINGS, ReplayList, replay_document
 from autoscaler.whatif.past.past import Finding, FindingKind
 from autoscaler.whatif.replay.course import AS_IT_WAS, UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand
@@ -95,9 +95,9 @@ def test_a_week_is_thinned_and_keeps_every_change_of_size() -> None:
 
 def test_findings_are_bounded() -> None:
     """A replay by another version may have one in every cycle."""
-    findings = [Finding(NOW, NOW, FindingKind.RELOAD, "") for _ in range(MOST_FINDINGS + 7)]
+    findings = [Finding(NOW, NOW, FindingKind.RELOAD, "") for _ in range(MAX_FINDINGS + 7)]
     document = replay_document(made_up(curve([2, 2]), course([2, 3]), findings=findings))
-    assert (len(document.findings), document.more_findings) == (MOST_FINDINGS, 7)
+    assert (len(document.findings), document.more_findings) == (MAX_FINDINGS, 7)
 
 
 def test_a_past_without_a_cycle_has_no_figures() -> None:

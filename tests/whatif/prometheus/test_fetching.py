@@ -8,7 +8,7 @@ from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid
-from autoscaler.whatif.prometheus.fetching import BLOCK, SMALLEST, Fetcher, Recording, parts
+from autoscaler.whatif.prometheus.fetching import BLOCK, MIN_STEPS, Fetcher, Recording, parts
 from tests.whatif.sources import LOAD, FakeClock, FakePrometheus, refusing, span, values
 
 WEEK = 40_320
@@ -57,7 +57,7 @@ def test_what_is_too_large_in_the_smallest_query_is_unknown() -> None:
     error = QueryFailure("query processing would load too many samples", outcome=Outcome.TOO_LARGE)
     server = FakePrometheus(FakeClock(), refusing(error, lambda _: True))
     assert fetched(server, span(BLOCK * 100, BLOCK)).refusal() is not None
-    assert min(each.count for each in server.asked) == SMALLEST
+    assert min(each.count for each in server.asked) == MIN_STEPS
 
 
 def test_a_server_that_fails_for_long_queries_is_asked_for_less() -> None:
@@ -81,7 +81,7 @@ def test_a_server_that_fails_for_a_short_time_is_asked_again_after_a_pause() -> 
     failures = iter([False, True, True, False])
     error = QueryFailure("answered HTTP 503")
     server = FakePrometheus(FakeClock(), refusing(error, lambda _: next(failures, False)))
-    found = fetched(server, span(1_000_064, BLOCK + SMALLEST))
+    found = fetched(server, span(1_000_064, BLOCK + MIN_STEPS))
     assert None not in values(list(found.results()))
     assert {2.0, 4.0} <= set(server.clock.slept)
 

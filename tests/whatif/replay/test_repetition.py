@@ -4,18 +4,18 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_limits, conclude, decide
+from autoscaler.decide import apply_limits, apply_outcome, decide
 from autoscaler.errors import TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Conflict,
     ConnectionLimits,
     Direction,
+    LimitUsage,
+    ManualControls,
     Outcome,
     Pause,
     Proposed,
     RemovalBudget,
-    Standing,
-    Steering,
     Written,
 )
 from autoscaler.whatif.past.past import Cycle, FindingKind
@@ -82,7 +82,7 @@ def test_the_same_difference_in_successive_cycles_is_one_finding() -> None:
 def test_a_pause_is_found_and_holds_again() -> None:
     life = Life()
     life.cpu(60)
-    life.steer(Steering(Pause(Direction.BOTH, "ann", "", NOW, None)))
+    life.steer(ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None)))
     assert life.cpu(120).change is None
     same_again(life, FindingKind.STEERING)
 
@@ -102,11 +102,11 @@ def test_a_decision_that_the_limits_reduced_is_the_same_again() -> None:
     life.now += timedelta(minutes=10)
     seen = life.seen(10)
     made = decide(life.autoscaler, seen, life.history, life.now)
-    standing = Standing("fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
+    standing = LimitUsage("fleet", ConnectionLimits(RemovalBudget(2, timedelta(minutes=5))))
     (made,) = apply_limits([made], {"web": life.history}, standing, life.now).decisions
     assert made.change is not None
     assert made.change.size == 6
-    life.cycles.append(Cycle(life.now, seen, life.autoscaler, conclude(made, Written(6)), life.history))
+    life.cycles.append(Cycle(life.now, seen, life.autoscaler, apply_outcome(made, Written(6)), life.history))
     same_again(life, FindingKind.LIMITS)
 
 

@@ -8,7 +8,7 @@ import pytest
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Instance, Observation, Phase, TargetState
 from autoscaler.whatif.past.past import Cycle
-from autoscaler.whatif.replay.start_up import LONGEST, InstanceTime, StartUps, TimeSource
+from autoscaler.whatif.replay.start_up import MAX_START_UP, InstanceTime, StartUps, TimeSource
 from tests.decide.build import NOW
 from tests.whatif.courses import WEB, seconds
 from tests.whatif.pasts import Life
@@ -62,7 +62,9 @@ def test_it_begins_with_the_decision_that_asked_for_the_instance() -> None:
     assert [took.total_seconds() for took in times._times.values()] == [0, 17, 90]
 
 
-@pytest.mark.parametrize("other", [instance("a", 10, 5, ready=False), instance("a", 10, LONGEST.total_seconds() + 1)])
+@pytest.mark.parametrize(
+    "other", [instance("a", 10, 5, ready=False), instance("a", 10, MAX_START_UP.total_seconds() + 1)]
+)
 def test_otherwise_it_is_given_or_a_minute(other: Instance) -> None:
     """What is not ready, or was unready in between, shows nothing."""
     assert learnt(other, given=seconds(9)) == InstanceTime(seconds(9), TimeSource.GIVEN)

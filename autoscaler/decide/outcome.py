@@ -27,7 +27,7 @@ from autoscaler.model import (
 _ABLE = ConditionType.ABLE_TO_SCALE
 
 
-def conclude(decision: Decision, outcome: Outcome | None) -> Decision:
+def apply_outcome(decision: Decision, outcome: Outcome | None) -> Decision:
     """Return the decision with the outcome's conditions, events and status.
 
     `outcome` is None if nothing was written.
