@@ -47,7 +47,7 @@ def parse_details(allocation: LongAllocation) -> Details:
     return Details(
         modify_index=allocation.modify_index,
         identities=frozenset(_addresses(resources.get("Shared") or {})),
-        requests={name: sum(own[name] for own in lasting) for name in ("cpu", "memory")} if lasting else {},
+        requests={name: sum(own[name] for own in lasting) for name in ("cpu_mhz", "memory")} if lasting else {},
         container_requests=tasks,
         started_at=min(starts, default=None),
         tasks="; ".join(f"task {name}: {trouble}" for name, state in states.items() if (trouble := _trouble(state))),
@@ -93,8 +93,8 @@ def is_canary(entry: AllocationEntry) -> bool:
 
 
 def _reservation(task: Mapping[str, Any]) -> dict[str, int]:
-    """Return thousandths: `cpu` of MHz, `memory` of bytes."""
-    return {"cpu": task["Cpu"]["CpuShares"] * 1000, "memory": task["Memory"]["MemoryMB"] * _MEBIBYTE * 1000}
+    """Return thousandths of MHz and of bytes."""
+    return {"cpu_mhz": task["Cpu"]["CpuShares"] * 1000, "memory": task["Memory"]["MemoryMB"] * _MEBIBYTE * 1000}
 
 
 def _addresses(shared: Mapping[str, Any]) -> set[str]:

@@ -82,7 +82,10 @@ class Instance:
     identities: frozenset[str] = frozenset()
     """Everything a sample's label may call it: id, addresses with and without port, names."""
     requests: Mapping[str, Milli] = field(default_factory=lambda: NO_REQUESTS)
-    """Its own reservation per resource: `memory` in bytes, `cpu` in cores (Nomad's: MHz), in thousandths."""
+    """Its own reservation per resource, in thousandths: `memory` in bytes, `cpu` in cores or `cpu_mhz` in MHz.
+
+    A metric named `cpu` is compared with either. All instances of a target have the same one.
+    """
     container_requests: Mapping[str, Mapping[str, Milli]] = field(default_factory=lambda: NO_REQUESTS)
     """The same for each container or task in it: container -> resource -> thousandths."""
     weight: int = 1

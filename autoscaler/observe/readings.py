@@ -18,6 +18,7 @@ from autoscaler.model import (
     Query,
     Reading,
     Sample,
+    TargetType,
     ValueReading,
 )
 from autoscaler.observe.answer import FARTHEST_SECONDS
@@ -84,6 +85,8 @@ def _per_instance(
     metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
 ) -> InstanceReading:
     reading = instance_samples(metric.query, instances, answers, now, metric)
+    if metric.target.type is not TargetType.UTILIZATION:
+        return reading
     query = metric.request_query
     if query is not None:
         capacity = instance_samples(query, instances, answers, now, metric)
@@ -183,13 +186,24 @@ def _date(seconds: float | None, now: datetime) -> datetime | None:
 
 
 def _reservations(metric: MetricSpec, instances: Iterable[Instance]) -> Mapping[str, Milli]:
-    """Return each instance's known reservation of the resource, or its container's."""
-    found = {}
+    """Return each instance's known reservation of the resource, or its container's.
+
+    A metric named `cpu` is compared with `cpu_mhz` where an instance has no `cpu`. Raises MetricError if some instances
+    have the one and some the other.
+    """
+    found, in_mhz = dict[str, Milli](), dict[str, Milli]()
     for instance in instances:
         own = instance.container_requests.get(metric.container, {}) if metric.container else instance.requests
         if metric.name in own:
             found[instance.name] = own[metric.name]
-    return found
+        elif metric.name == "cpu" and "cpu_mhz" in own:
+            in_mhz[instance.name] = own["cpu_mhz"]
+    if found and in_mhz:
+        raise MetricError(
+            f"instance {next(iter(in_mhz))} reserves cpu in MHz, and instance {next(iter(found))} in cores; "
+            "set `request` on the metric"
+        )
+    return found or in_mhz
 
 
 def _some(points: Sequence[Point]) -> str:

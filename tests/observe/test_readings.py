@@ -343,6 +343,25 @@ class TestRequests:
         reading = per_instance(spec, answers(load), known)
         assert (reading.requests, reading.samples["a"].value) == ({"a": 500}, 1000)
 
+    @pytest.mark.parametrize("container", [None, "app"])
+    def test_cpu_is_compared_with_a_reservation_in_mhz_where_there_is_none_in_cores(
+        self, container: str | None
+    ) -> None:
+        """Nomad reserves and measures MHz, and its users call the metric `cpu`."""
+        own = {"cpu_mhz": 500_000, "memory": 10}
+        known = [instance(name, requests=own, container_requests={"app": own}) for name in "ab"]
+        kind = MetricType.CONTAINER_RESOURCE if container else MetricType.RESOURCE
+        spec = metric(kind, "q", name="cpu", target=self.UTILIZATION, container=container)
+        load = vector(point(1, instance="a", task="app"), point(1, instance="b", task="app"))
+        assert per_instance(spec, answers(load), *known).requests == {"a": 500_000, "b": 500_000}
+
+    def test_mhz_and_cores_in_one_target_are_an_error(self) -> None:
+        """A sum of both units means nothing. AverageValue needs no reservation."""
+        mixed = instance("a", requests={"cpu": 2000}), instance("b", requests={"cpu_mhz": 500_000})
+        said = failure(self.spec(), answers(self.LOAD), *mixed)
+        assert said.startswith("instance b reserves cpu in MHz, and instance a in cores; set `request`")
+        assert per_instance(metric(MetricType.RESOURCE, "q", name="cpu"), answers(self.LOAD), *mixed).requests == {}
+
 
 def test_shortly_after_a_start_an_empty_answer_is_expected() -> None:
     """Prometheus scrapes a new instance some time after its start."""

@@ -48,9 +48,9 @@ def test_reservations_are_those_of_what_lasts(direct: LiveAdapter, nomad: NomadS
     nomad.register(job)
     state = direct.wait_for("reserved/work", lambda seen: seen.status_replicas == 1, "to have an allocation")
     (instance,) = state.instances
-    one = {"cpu": 20_000, "memory": 10 * _MIB * 1000}
+    one = {"cpu_mhz": 20_000, "memory": 10 * _MIB * 1000}
     assert instance.container_requests == {"main": one, "init": one, "proxy": one}
-    assert instance.requests == {"cpu": 40_000, "memory": 20 * _MIB * 1000}
+    assert instance.requests == {"cpu_mhz": 40_000, "memory": 20 * _MIB * 1000}
 
 
 def test_running_without_a_deployment_knows_no_health(direct: LiveAdapter, nomad: NomadServer) -> None:
