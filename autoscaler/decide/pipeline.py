@@ -74,7 +74,7 @@ def _decide(scaler: Autoscaler, observed: Observation, history: History, now: da
         return draft.rest(observed, state, bounds)
     if current > bounds.maximum and not bounds.maximum_scheduled:
         return draft.finish(observed, state, bounds.maximum, f"the size is above {bounds.maximum_of}", braked=False)
-    if current < bounds.minimum and (not goal or draft.braking.stop_growth):  # no brake stops the way to a minimum
+    if current < bounds.minimum and draft.rises_at_once(current, bounds):
         return draft.finish(observed, state, bounds.minimum, f"the size is below {bounds.minimum_of}", braked=False)
     winner = draft.measure(observed, state)
     proposal = None if winner is None else winner.proposal
@@ -83,7 +83,7 @@ def _decide(scaler: Autoscaler, observed: Observation, history: History, now: da
     desired = draft.normalize(max(current, goal) if proposal is None else max(proposal, goal), current, bounds)
     if desired == current:
         return draft.keep(current)
-    reason = draft.recovery.detail if desired == goal else reason_of(winner, current, desired, bounds.maximum_of)
+    reason = draft.recovery.detail if desired == goal else reason_of(winner, current, desired, bounds)
     return draft.finish(observed, state, desired, reason)
 
 
@@ -181,6 +181,11 @@ class _Draft:
         self.recovery = self.recovery.within(self.scaler, state, bounds, self.now, held=held)
         return self.recovery.goal
 
+    def rises_at_once(self, current: int, bounds: Bounds) -> bool:
+        """Return whether a size below the minimum goes to it without metrics: no brake stops the way to a minimum."""
+        waits = self.recovery.goal > 0 or (current == 0 and bounds.zero_waits and can_wake(self.scaler))
+        return not waits or self.braking.stop_growth
+
     def _read_metrics(self, observed: Observation, state: TargetState) -> None:
         found = measure(self.scaler, observed, state, self.history, self.now)
         self.metrics, self.failing, self.error = found.outcomes, found.failing, found.error
@@ -225,7 +230,12 @@ class _Draft:
         step = cuts[-1] if cuts else limited
         self.conditions.set(_LIMITED, bool(cuts), step.reason, f"{MESSAGES[step.reason]}: {step.detail}")
         self.trace += (*cuts[: scheduled in cuts], stabilized, limited)
-        return limited.after
+        if limited.after >= bounds.minimum:
+            return limited.after
+        self.trace.append(
+            bounds.too_few(limited.after)
+        )  # from a zero that waited; as in Kubernetes, no condition says so
+        return bounds.minimum
 
     def unreadable(self, error: TargetError) -> Decision:
         """Return the decision for a target that could not be read. The last status stays."""

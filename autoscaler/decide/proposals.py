@@ -7,6 +7,7 @@ from typing import Final
 from autoscaler.decide import replica_calculator as calculator
 from autoscaler.decide.instances import NOT_SCRAPED_YET, Groups, are_new, group, ready_units, warm_up_of
 from autoscaler.decide.replica_calculator import Tolerances
+from autoscaler.decide.scaling_rules import Bounds
 from autoscaler.errors import MetricError
 from autoscaler.model import (
     Autoscaler,
@@ -70,10 +71,12 @@ def name_of(winner: MetricOutcome) -> str:
     return f"the fallback of {describe(winner)}" if winner.on_fallback else describe(winner)
 
 
-def reason_of(winner: MetricOutcome | None, current: int, desired: int, maximum_of: str) -> str:
-    """Return why a size is wanted: what the metrics ask for, an earlier recommendation, or a schedule's maximum."""
+def reason_of(winner: MetricOutcome | None, current: int, desired: int, bounds: Bounds) -> str:
+    """Return why a size is wanted: what the metrics ask for, an earlier recommendation, or a bound."""
     if winner is None or winner.proposal is None or desired < current <= winner.proposal:
-        return f"the size is above {maximum_of}"
+        return f"the size is above {bounds.maximum_of}"
+    if current < desired == bounds.minimum:
+        return f"the size is below {bounds.minimum_of}"
     if winner.proposal <= current < desired:
         return "a higher recommendation in the stabilization window for scaling in"
     more = winner.proposal > current

@@ -36,6 +36,11 @@ class Bounds(NamedTuple):
     """Whether a schedule's minimum is in force, which counts as a recommendation."""
     maximum_scheduled: bool
     """Whether a schedule's maximum is in force, to which the size falls through `behavior`."""
+    zero_waits: bool = False
+    """Whether the autoscaler's own zero stays below this minimum until a metric has a value, as in Kubernetes.
+
+    True for minReplicas alone. An autoscaler with schedules does not wait: they return to its minReplicas.
+    """
 
     def as_proposal(self, desired: int) -> Step:
         """Return the step that brings a proposal of the metrics within the bounds of schedules."""
@@ -115,6 +120,8 @@ def bounds_of(
         maximum.of,
         minimum_scheduled=minimum.source is _Source.SCHEDULED_MINIMUM,
         maximum_scheduled=maximum.source is _Source.SCHEDULED_MAXIMUM,
+        zero_waits=minimum.source is _Source.FILE
+        and not (scaler.schedules or scaler.cooldown is not None or limits.minimum),
     )
 
 

@@ -29,7 +29,7 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
-from tests.decide.build import NOW, QUEUE_15, Life, first_decision, scaler, state, value
+from tests.decide.build import NOW, QUEUE_15, first_decision, scaler, state, value
 from tests.replaced import replace
 
 UP = scaler(QUEUE_15, behavior=Behavior())
@@ -139,16 +139,6 @@ def test_a_zero_that_an_unfinished_write_starts_from_is_an_own_zero() -> None:
     woken = decide(sleeper, Observation(state(0), (value(30_000),)), history, NOW + timedelta(seconds=15))
     assert woken.desired == 2
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
-
-
-def test_a_raised_minimum_ends_an_own_zero() -> None:
-    """MinReplicas 0 -> 2 while the autoscaler keeps the size at 0: the bounds raise it (KEP-2021)."""
-    life = Life(scaler(QUEUE_15, minimum=0, behavior=Behavior()), 1)
-    life.step(value(0))
-    life.step(value(0), after=600)
-    life.edit(min_replicas=2)
-    life.step(value(0), after=15)
-    assert life.size == 2
 
 
 def paused(direction: Direction, until: timedelta | None = None) -> History:
