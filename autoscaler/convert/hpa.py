@@ -141,7 +141,7 @@ class Object(Total):
 
 
 class Fallback(_HpaModel):
-    """The proposal of an External metric that has had no value for some time (KEP-5679)."""
+    """The proposal of an External metric that has had no value for some time, as KEP-5679 proposes."""
 
     failure_duration_seconds: _Positive | None = None
     replicas: _Positive

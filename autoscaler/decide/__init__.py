@@ -1,4 +1,4 @@
-"""The HorizontalPodAutoscaler's decision pipeline (Kubernetes 1.36): pure functions of frozen values and one `now`."""
+"""The HorizontalPodAutoscaler's decision pipeline (Kubernetes 1.37): pure functions of frozen values and one `now`."""
 
 from autoscaler.decide.changed import changed, differs
 from autoscaler.decide.connection_limits import LimitedDecisions, apply_limits

@@ -1,8 +1,8 @@
 """Fallbacks replace a metric that has had no value for a while.
 
-Source: Kubernetes' KEP-5679, "Fallback for HPA on failure to retrieve metrics". The duration counts from the first
-failure to the next value, and the fallback's size is one proposal among the others. Never proposing less than the
-current size is this project's addition.
+As KEP-5679 proposes ("Fallback for HPA on failure to retrieve metrics"); no release of Kubernetes has it. The duration
+counts from the first failure to the next value, and the fallback's size is one proposal among the others. Never
+proposing less than the current size is this project's addition.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -48,7 +48,7 @@ _FALLBACK: Final = ConditionType.METRIC_FALLBACK_ACTIVE
 def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
     """Return one autoscaler's decision, before the write. Failures become conditions; none is raised.
 
-    Source: the HorizontalPodAutoscaler controller of Kubernetes 1.36. tests/conformance compares the two.
+    Source: the HorizontalPodAutoscaler controller of Kubernetes 1.37. tests/conformance compares the two.
     """
     return with_drains(scaler, observed, history, _decide(scaler, observed, history, now))
 

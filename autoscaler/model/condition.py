@@ -1,4 +1,4 @@
-"""An autoscaler's conditions: HPA's own, one of KEP-5679 and one of KEDA, true or false, each with why."""
+"""An autoscaler's conditions: HPA's own, one that KEP-5679 proposes and one of KEDA, true or false, each with why."""
 
 from datetime import datetime
 from enum import StrEnum

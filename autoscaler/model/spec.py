@@ -73,8 +73,8 @@ class Query:
 class Fallback:
     """What stands in for a metric that has had no value for long. Exactly one of `replicas` and `query` is given.
 
-    Source: Kubernetes' KEP-5679, ExternalMetricFallback. `query` and `allow_scale_in` are ours, and so is a fallback of
-    any type of metric.
+    As Kubernetes' KEP-5679 proposes (ExternalMetricFallback); no release has it. `query` and `allow_scale_in` are ours,
+    and so is a fallback of any type of metric.
     """
 
     failure_duration: timedelta = timedelta(seconds=180)
@@ -187,7 +187,7 @@ class ControllerOptions:
     cpu_initialization_period: timedelta = timedelta(minutes=5)
     initial_readiness_delay: timedelta = timedelta(seconds=30)
     scale_to_zero: bool = True
-    """HPA's feature gate HPAScaleToZero; always on outside conformance tests."""
+    """HPA's feature gate HPAScaleToZero, Kubernetes 1.37's default; always on outside conformance tests."""
 
 
 class VictimOrder(StrEnum):

@@ -11,26 +11,31 @@ from tests.conformance.__main__ import main
 from tests.conformance.compare import differences
 from tests.conformance.scenario import read
 
-DATA = Path(__file__).parent / "data" / "hpa-1.36.jsonl.gz"
+DATA = Path(__file__).parent / "data"
+FIRST, SECOND = DATA / "hpa-1.36.jsonl.gz", DATA / "hpa-1.37.jsonl.gz"
 
 
 def first_scenario() -> dict[str, object]:
-    with gzip.open(DATA, "rt") as lines:
+    with gzip.open(FIRST, "rt") as lines:
         scenario: dict[str, object] = json.loads(next(lines))
     return scenario
 
 
-def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees() -> None:
+@pytest.mark.parametrize("file", [FIRST, SECOND], ids=lambda file: file.name)
+def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees(file: Path) -> None:
     """At once, before the whole takes its seconds."""
-    scenarios = islice(read(DATA), 150)
+    scenarios = islice(read(file), 150)
     assert [str(each) for scenario in scenarios for each in differences(scenario)] == []
 
 
 @pytest.mark.slow
-def test_every_recorded_answer_of_the_real_controller_agrees(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("file", "steps"), [(FIRST, 24_329), (SECOND, 36_309)], ids=["1.36", "1.37"])
+def test_every_recorded_answer_of_the_real_controller_agrees(
+    file: Path, steps: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The promise of the whole project: HPA's decisions, exactly."""
-    code = main([str(DATA)])
-    assert capsys.readouterr().out == "1500 scenarios, 24329 steps, 0 differ\n"
+    code = main([str(file)])
+    assert capsys.readouterr().out == f"1500 scenarios, {steps} steps, 0 differ\n"
     assert code == 0
 
 

@@ -119,7 +119,7 @@ def test_the_fallback_is_one_proposal_among_the_metrics(
 
 
 def test_the_larger_of_two_fallbacks_wins() -> None:
-    """KEP-5679 says so for several metrics that fail together."""
+    """KEP-5679 proposes so for several metrics that fail together."""
     second = replace(with_fallback(replicas=5), name="second")
     decision = Outage(scaler(with_fallback(), second)).until_fallback(DOWN, DOWN)
     assert [each.proposal for each in decision.metrics] == [10, 5]

@@ -60,7 +60,7 @@ def test_the_sdist_contains_what_tests_need(dist: Path) -> None:
     with tarfile.open(next(dist.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     needed = {"LICENSE", "Makefile", "requirements.lock", "config/demo.yaml", "demo/worker.py", "tools/prometheus.py"}
-    assert needed | {"tests/conformance/data/hpa-1.36.jsonl.gz"} <= names
+    assert needed | {f"tests/conformance/data/hpa-{version}.jsonl.gz" for version in ("1.36", "1.37")} <= names
 
 
 def test_the_wheel_works_without_this_clone(dist: Path, tmp_path: Path) -> None:
