@@ -78,7 +78,7 @@ bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometh
 bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
 	$(BIN)/python -m tests.faults --only hostile $(ARGS)
 
-mutants: $(VENV)/installed-dev ## break the code in many places and list those that no test notices; ARGS="autoscaler.decide.idle*" for some
+mutants: $(VENV)/installed-dev ## break the code in many places and list those that no test notices; ARGS="autoscaler.rules.idle*" for some
 	$(BIN)/mutmut run $(ARGS)
 	$(BIN)/mutmut results
 

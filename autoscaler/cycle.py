@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
-from autoscaler.decide import apply_limits, apply_outcome, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.isolation import each, without
+from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Autoscaler, Call, Decision, History, LimitUsage, Observed, Outcome, ShardName
 
 

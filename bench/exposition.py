@@ -5,7 +5,7 @@ import time
 from typing import Final
 
 from autoscaler.metrics import exposition
-from tests.decisions import decision
+from tests.decisions import bounds, decision
 from tests.metrics.exposed import Shown
 
 AIM_MILLISECONDS: Final = 500
@@ -22,7 +22,7 @@ def milliseconds() -> float:
     """Return the median seconds of several expositions, without the HTTP server."""
     names = [f"web-{number}" for number in range(AUTOSCALERS)]
     shown = Shown(*names)
-    shown.ended(*[decision(name, minimum=1, maximum=10) for name in names])
+    shown.ended(*[decision(name, bounds=bounds(1, 10)) for name in names])
     times = []
     for _ in range(_RUNS):
         began = time.perf_counter()

@@ -4,12 +4,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autoscaler.model import (
+    Bound,
+    Bounds,
     Condition,
     ConditionType,
     Decision,
+    Memories,
     MetricOutcome,
     MetricTarget,
     MetricType,
+    Remembered,
     ScaleChange,
     Status,
     TargetRef,
@@ -21,7 +25,7 @@ NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 SIXTY_PERCENT = MetricTarget(TargetType.UTILIZATION, 60)
 
 
-def condition(type_: ConditionType, reason: str, *, status: bool = True) -> Condition:
+def condition(type_: str, reason: str, *, status: bool = True) -> Condition:
     return Condition(type_, status, reason, f"because of {reason}", NOW)
 
 
@@ -48,9 +52,21 @@ def decision(name: str = "web", **changes: Any) -> Decision:
         events=(),
         metrics=(cpu(),),
         trace=(),
-        status=Status(3, 3),
+        remembered=Remembered(Status(3, 3)),
     )
     return replace(made, **changes)
+
+
+def bounds(minimum: int, maximum: int) -> Bounds:
+    """Return the bounds of a configuration."""
+    return Bounds(Bound(minimum, "minReplicas"), Bound(maximum, "maxReplicas"))
+
+
+def remembering(made: Decision, **changes: Any) -> Decision:
+    """Return the decision with these changes to what the next cycle remembers of it. `rules`: by the rule's name."""
+    if "rules" in changes:
+        changes["rules"] = Memories(changes["rules"])
+    return replace(made, remembered=replace(made.remembered, **changes))
 
 
 def rescale(name: str = "web", size: int = 5, **changes: Any) -> Decision:

@@ -33,7 +33,7 @@ def command_lines() -> list[bytes]:
 
 def test_a_file_is_a_unit_unless_its_server_is_shared() -> None:
     """Two Docker suites in parallel would block a worker."""
-    assert unit("tests/decide/test_idle.py::test_one[a::b]") == "tests/decide/test_idle.py"
+    assert unit("tests/rules/test_idle.py::test_one[a::b]") == "tests/rules/test_idle.py"
     assert unit("tests/adapters/docker_swarm/test_traps.py::test_one") == unit(
         "tests/quickstart/test_docker_swarm.py::test"
     )

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.decide import decide
-from autoscaler.decide.proposals import propose
 from autoscaler.documents import notation
 from autoscaler.documents.metric import current_decimal, metric, target_decimal
 from autoscaler.documents.verdict import headline
@@ -31,6 +30,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe.failure import Unsampled
 from autoscaler.quantity import format_decimal
+from autoscaler.rules import propose
 from autoscaler.text import count, listed
 
 _OF_NO_INSTANCE: Final = (MetricType.OBJECT, MetricType.EXTERNAL)

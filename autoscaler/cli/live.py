@@ -44,6 +44,7 @@ from autoscaler.observe.planner import alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
+from autoscaler.rules.drain import DrainRule
 from autoscaler.target import Adapter, AdapterContext, load
 from autoscaler.text import count
 from autoscaler.threads import spawn
@@ -102,13 +103,15 @@ def examine(
 
 def _draining(settings: Settings, adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
     """Return the adapters that drain the nodes of autoscalers' instances."""
-    rules = [scaler.drain.nomad for scaler in settings.autoscalers if scaler.drain is not None]
-    return {name: adapters[name] for name in sorted({rule.adapter for rule in rules if rule is not None})}
+    rules = [scaler.rules.find(DrainRule) for scaler in settings.autoscalers]
+    names = {rule.nomad.adapter for rule in rules if rule is not None and rule.nomad is not None}
+    return {name: adapters[name] for name in sorted(names)}
 
 
 def _programs(scaler: Autoscaler) -> Iterator[Finding]:
     """Yield why the program that drains its instances would not run here."""
-    command = () if scaler.drain is None else scaler.drain.command or ()
+    rule = scaler.rules.find(DrainRule)
+    command = () if rule is None else rule.command
     if command and (problem := unusable(command[0])):
         yield Finding("drain", problem, wrong=True)
 
@@ -193,7 +196,7 @@ def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock
         folder = spare / name
         folder.mkdir()
     of_this = [scaler for scaler in settings.autoscalers if scaler.target.adapter == name]
-    drains = {scaler.target: scaler.drain.hook for scaler in of_this if scaler.drain is not None}
+    drains = {one.target: rule.hook for one in of_this if (rule := one.rules.find(DrainRule)) is not None}
     try:
         context = AdapterContext(name, section.settings, clock, logger, folder, dry_run=True, drains=drains)
         return load(section.type)(context)

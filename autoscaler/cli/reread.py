@@ -12,14 +12,14 @@ from typing import Any, Final
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import read_entries
-from autoscaler.config.fields import Scope
 from autoscaler.config.judgement import add_refused
 from autoscaler.config.problems import Problems
-from autoscaler.config.promql import Parser
-from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_bounds
+from autoscaler.config.rules import check_autoscalers, check_rules
 from autoscaler.convert.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.errors import AutoscalerError, ConfigError
+from autoscaler.fields.promql import Parser
+from autoscaler.fields.queries import DEFAULT_SOURCE
+from autoscaler.fields.types import Scope
 from autoscaler.text import plain
 
 _OUTPUT: Final = "the output"
@@ -58,7 +58,7 @@ def _refuse_what_does_not_load(document: YamlDocument, blocks: Sequence[Autoscal
     problems, value = Problems(document), _with_queries(document.value)
     entries = read_entries(value, scope, problems)
     check_autoscalers(value["autoscalers"], Connections(dict(scope["adapters"]), {}, {}), document, problems)
-    check_bounds(entries, problems)
+    check_rules(entries, problems)
     add_refused(problems, entries)
     if any(problems):
         raise ConfigError(list(problems))

@@ -8,9 +8,9 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, Tag, ValidationInfo, field_validator
 
 from autoscaler import net
-from autoscaler.config.fields import Flag, Text, matching, two_forms
-from autoscaler.config.part import Part
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
+from autoscaler.fields.part import Part
+from autoscaler.fields.types import Flag, Text, matching, two_forms
 from autoscaler.target import ExistingPath
 
 

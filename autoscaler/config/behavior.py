@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from autoscaler import model
-from autoscaler.config.fields import Count, Ratio, Section
+from autoscaler.fields.types import Count, Ratio, Section
 
 Seconds = Annotated[int, Strict(), Field(ge=1, le=1800)]
 WindowSeconds = Annotated[int, Strict(), Field(ge=0, le=3600)]

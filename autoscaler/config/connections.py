@@ -11,11 +11,11 @@ from pydantic import Field, Strict, ValidationError
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
 from autoscaler.config.discover import Discover
-from autoscaler.config.document import Loc
-from autoscaler.config.fields import Count, Section, Text, suggest
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.types import Count, Section, Text, suggest
 from autoscaler.model import ConnectionLimits
 from autoscaler.target import Adapter, installed, load
 

@@ -1,17 +1,18 @@
 """The file's section `controller`."""
 
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from autoscaler import model
-from autoscaler.config.brakes import Brakes
-from autoscaler.config.fields import Flag, Ratio, Section, SyncPeriod
+from autoscaler.fields.types import Flag, Ratio, Section, SyncPeriod
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import with_keys
 from autoscaler.target import Duration
 
 _DEFAULTS: Final = model.ControllerOptions()
 
 
-class Controller(Section):
+class _Controller(Section):
     """Has the names and defaults of kube-controller-manager's flags --horizontal-pod-autoscaler-*."""
 
     sync_period: SyncPeriod = timedelta(seconds=15)
@@ -26,8 +27,6 @@ class Controller(Section):
     """How long after its start an instance that turned unready counts as never ready."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
-    brakes: Brakes = Brakes()
-    """The default brakes of every autoscaler."""
 
     def options(self) -> model.ControllerOptions:
         """Return the options of decisions."""
@@ -37,3 +36,12 @@ class Controller(Section):
             self.cpu_initialization_period,
             self.initial_readiness_delay,
         )
+
+
+if TYPE_CHECKING:
+
+    class Controller(_Controller):
+        """What the type checker sees of the section: the keys of rules are known to the rules alone."""
+
+else:
+    Controller = with_keys(_Controller, [kind.controller_keys for kind in RULES])

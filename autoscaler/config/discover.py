@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from autoscaler.config.fields import Flag
-from autoscaler.config.part import Part
+from autoscaler.fields.part import Part
+from autoscaler.fields.types import Flag
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,14 @@ keys are those of YAML 1.1. Tags, duplicate keys and aliases that expand too far
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from autoscaler.errors import ConfigError, Problem
-
-Loc: TypeAlias = tuple[str | int, ...]
-"""The keys and indices that lead from the top of the document to a value."""
+from autoscaler.fields.find_values import Loc
 
 MAX_DEPTH: Final = 50
 """A configuration needs about 12 levels; libyaml's composer overflows the stack at some ten thousand."""

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from autoscaler.config.document import Loc
-from autoscaler.config.fields import Scope
 from autoscaler.config.problems import Problems
-from autoscaler.config.queries import SharedQuery
-from autoscaler.config.schedules import ScheduleEntry, Schedules
 from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler
 from autoscaler.config.settings import PrometheusSource
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.queries import SharedQuery
+from autoscaler.fields.types import Scope
+from autoscaler.rules.schedules import EntryKeys, SharedSchedules
 
 _SectionT = TypeVar("_SectionT")
 
@@ -26,7 +26,7 @@ class Entries:
     queries: Mapping[str, SharedQuery]
     autoscalers: Mapping[int, Autoscaler]
     """By index in the file."""
-    schedules: Schedules
+    schedules: SharedSchedules
     """With the entries that are right."""
 
 
@@ -42,12 +42,12 @@ def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> 
         return {name: entry for name, entry in found.items() if entry is not None}
 
     sources = read("prometheus", PrometheusSource) if value.get("prometheus") is not None else DEFAULT_SOURCES
-    schedules: dict[str, Sequence[ScheduleEntry]] = {}
+    schedules: dict[str, Sequence[EntryKeys]] = {}
     section = value.get("schedules")
     for name, entries in section.items() if isinstance(section, dict) else ():
         if isinstance(entries, list):
             found = [
-                validated(ScheduleEntry, each, ("schedules", name, place), scope, problems)
+                validated(EntryKeys, each, ("schedules", name, place), scope, problems)
                 for place, each in enumerate(entries)
             ]
             schedules[name] = [each for each in found if each is not None]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from autoscaler import model
-from autoscaler.config.document import Loc
-from autoscaler.config.fields import AdapterName, Count, CountOrZero, LabelKey, LabelValue, SourceName, Text, matching
-from autoscaler.config.part import Part
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.part import Part
+from autoscaler.fields.types import AdapterName, Count, CountOrZero, LabelKey, LabelValue, SourceName, Text, matching
 from autoscaler.text import listed
 
 _LEAST_NEW_NAMES: Final = 100
@@ -91,22 +91,9 @@ class Grant(Part):
             scaler,
             min_replicas=min(scaler.min_replicas, self.max_replicas),
             max_replicas=min(scaler.max_replicas, self.max_replicas),
-            metrics=tuple([self._restricted_metric(metric) for metric in scaler.metrics]),
-            schedules=tuple([self._restricted_entry(entry) for entry in scaler.schedules]),
+            rules=model.Rules([rule.within(self.max_replicas) for rule in scaler.rules]),
             labels=tuple(sorted((dict(scaler.labels) | dict(self.labels)).items())),
         )
-
-    def _restricted_metric(self, metric: model.MetricSpec) -> model.MetricSpec:
-        fallback = metric.fallback
-        if fallback is None or fallback.replicas is None:
-            return metric
-        return replace(metric, fallback=replace(fallback, replicas=min(fallback.replicas, self.max_replicas)))
-
-    def _restricted_entry(self, entry: model.ScheduleEntry) -> model.ScheduleEntry:
-        low, high = (
-            None if each is None else min(each, self.max_replicas) for each in (entry.min_replicas, entry.max_replicas)
-        )
-        return replace(entry, min_replicas=low, max_replicas=high)
 
 
 def queries_of(scaler: model.Autoscaler) -> frozenset[tuple[str, str, bool]]:

@@ -6,13 +6,12 @@ it, and serves an autoscaler of which one metric never works, because the others
 
 from collections.abc import Iterator
 
-from autoscaler.config.document import Loc
 from autoscaler.config.entries import Entries
-from autoscaler.config.find_values import find_values
 from autoscaler.config.problems import Problems
-from autoscaler.config.promql import Expression
-from autoscaler.config.queries import DEFAULT_SOURCE, Reading
 from autoscaler.config.settings import Syntax
+from autoscaler.fields.find_values import Loc, find_values
+from autoscaler.fields.promql import Expression
+from autoscaler.fields.queries import DEFAULT_SOURCE, Reading
 
 
 def expressions(entries: Entries) -> Iterator[tuple[Loc, Expression, str]]:

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from autoscaler.config.connections import Connections, read_connections, type_of
-from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, read_entries, validated
-from autoscaler.config.fields import Scope, suggest
 from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems, path_text
-from autoscaler.config.promql import Parser
-from autoscaler.config.queries import DEFAULT_SOURCE
-from autoscaler.config.rules import check_autoscalers, check_bounds, check_discover, check_grants, check_sharing
+from autoscaler.config.rules import check_autoscalers, check_discover, check_grants, check_rules, check_sharing
 from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import absent_files, found_hints, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.promql import Parser
+from autoscaler.fields.queries import DEFAULT_SOURCE
+from autoscaler.fields.types import Scope, suggest
 
 _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "List")
 """The `kind` of what `autoscaler import` reads."""
@@ -99,7 +100,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
     problems, value = Problems(document), document.value
     file, connections, entries, scope = sections_of(path, document, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
-    check_bounds(entries, problems)
+    check_rules(entries, problems)
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)

@@ -1,16 +1,18 @@
 """The metrics of an autoscaler: autoscaling/v2's five types, each with its query."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Field, PlainValidator, Tag, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PlainValidator, Tag, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
 from autoscaler import model
-from autoscaler.config.fields import Count, Flag, LabelName, PositiveQuantity, QuantityOrZero, Section, Text, two_forms
-from autoscaler.config.queries import InstanceQuery, Query, SharedQuery, TotalQuery
+from autoscaler.fields.find_values import Loc, find_values
+from autoscaler.fields.queries import InstanceQuery, SharedQuery, TotalQuery
+from autoscaler.fields.types import Count, LabelName, PositiveQuantity, Section, Text, two_forms
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import with_keys
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
 
@@ -91,56 +93,19 @@ Request: TypeAlias = Annotated[
 ]
 
 
-class Fallback(Section):
-    """Replaces a metric that has had no value for some time: a number of replicas, or another query."""
+class _OfInstances(Section):
+    """A metric with a sample for each instance."""
 
-    failure_duration_seconds: Count = 180
-    """How long the metric must have had no value."""
-    replicas: Count | None = None
-    """The size that the metric then proposes."""
-    query: Query | None = None
-    """The query that then provides the value, instead of replicas."""
-    allow_scale_in: Flag = False
-    """Whether the fallback may propose less than the current size."""
-
-    @field_validator("query")
-    @classmethod
-    def _not_both(cls, query: Query | None, info: ValidationInfo) -> Query | None:
-        if query is not None and info.data.get("replicas") is not None:
-            raise ValueError("replicas and query are both given; remove one of them")
-        return query
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if self.replicas is None and self.query is None:
-            raise ValueError("neither replicas nor query is given; add one of them")
-        return self
-
-    def spec(self, shared: Shared) -> model.Fallback:
-        """Return the frozen fallback."""
-        return model.Fallback(
-            timedelta(seconds=self.failure_duration_seconds),
-            self.replicas,
-            None if self.query is None else self.query.spec(shared),
-            self.allow_scale_in,
-        )
+    of_instances: ClassVar[bool] = True
 
 
-class InstanceFallback(Fallback):
-    """The fallback of a metric with a sample for each instance."""
+class _OfTotals(Section):
+    """A metric whose samples belong to no instance."""
 
-    query: InstanceQuery | None = None
-    """One sample for each instance, instead of replicas; matched with instances like the metric."""
-
-
-class TotalFallback(Fallback):
-    """The fallback of a metric whose samples belong to no instance."""
-
-    query: TotalQuery | None = None
-    """The query that then provides the value, instead of replicas."""
+    of_instances: ClassVar[bool] = False
 
 
-class ResourceMetric(Section):
+class ResourceMetric(_OfInstances):
     """A resource of each instance, relative to its capacity."""
 
     name: Text
@@ -151,8 +116,6 @@ class ResourceMetric(Section):
     """The target value."""
     request: Request | None = None
     """The capacity of an instance, for Utilization. Default: its reservation, if the adapter knows it."""
-    fallback: InstanceFallback | None = None
-    """The replacement for a metric without a value. Default: none."""
 
     @field_validator("request")
     @classmethod
@@ -172,28 +135,22 @@ class ContainerResourceMetric(ResourceMetric):
     """The label that names the container. Default: task, else container."""
 
 
-class PodsMetric(Section):
+class PodsMetric(_OfInstances):
     """A value of each instance."""
 
     metric: MetricIdentifier
     query: InstanceQuery
     """One sample for each instance."""
     target: PodsTarget
-    fallback: InstanceFallback | None = None
-    """The replacement for a metric without a value. Default: none."""
 
 
-class TotalMetric(Section):
+class TotalMetric(_OfTotals):
     """A value of all instances together."""
 
     metric: MetricIdentifier
     query: TotalQuery
     """Its samples are summed."""
     target: TotalTarget
-    fallback: TotalFallback | None = None
-    """The replacement for a metric without a value. Default: none."""
-    activation: QuantityOrZero | None = None
-    """The metric is active above it (the sum of the samples), which an idle target waits for. Default: 0."""
 
 
 class ExternalMetric(TotalMetric):
@@ -217,20 +174,36 @@ class ObjectMetric(TotalMetric):
     """What the metric is about. Only shown."""
 
 
+if TYPE_CHECKING:
+    _Resource = ResourceMetric
+    _ContainerResource = ContainerResourceMetric
+    _Pods = PodsMetric
+    _Object = ObjectMetric
+    _External = ExternalMetric
+else:
+    _INSTANCE_KEYS = [kind.instance_metric_keys for kind in RULES]
+    _TOTAL_KEYS = [kind.total_metric_keys for kind in RULES]
+    _Resource = with_keys(ResourceMetric, _INSTANCE_KEYS)
+    _ContainerResource = with_keys(ContainerResourceMetric, _INSTANCE_KEYS)
+    _Pods = with_keys(PodsMetric, _INSTANCE_KEYS)
+    _Object = with_keys(ObjectMetric, _TOTAL_KEYS)
+    _External = with_keys(ExternalMetric, _TOTAL_KEYS)
+
+
 class Metric(Section):
     """One metric: its type, and the body that belongs to the type."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Instances", "Object", "External"]
     """`Instances` is another name for `Pods`."""
-    resource: ResourceMetric | None = Field(default=None, validate_default=True)
+    resource: _Resource | None = Field(default=None, validate_default=True)
     """For type Resource."""
-    container_resource: ContainerResourceMetric | None = Field(default=None, validate_default=True)
+    container_resource: _ContainerResource | None = Field(default=None, validate_default=True)
     """For type ContainerResource."""
-    pods: PodsMetric | None = Field(default=None, validate_default=True)
+    pods: _Pods | None = Field(default=None, validate_default=True)
     """For type Pods (or Instances)."""
-    object_: ObjectMetric | None = Field(default=None, validate_default=True, alias="object")
+    object_: _Object | None = Field(default=None, validate_default=True, alias="object")
     """For type Object."""
-    external: ExternalMetric | None = Field(default=None, validate_default=True)
+    external: _External | None = Field(default=None, validate_default=True)
     """For type External."""
 
     bodies: ClassVar[Mapping[str, str]] = {
@@ -261,16 +234,9 @@ class Metric(Section):
         body: ResourceMetric | PodsMetric | TotalMetric = getattr(self, self.bodies[self.type])
         return body
 
-    def instance_queries(self) -> Iterator[tuple[tuple[str, ...], InstanceQuery]]:
+    def instance_queries(self) -> Iterator[tuple[Loc, InstanceQuery]]:
         """Yield the queries whose samples belong to instances, each with its place below the metric."""
-        body, key = self.body, to_camel(self.bodies[self.type])
-        if isinstance(body, TotalMetric):
-            return
-        yield (key, "query"), body.query
-        if isinstance(body, ResourceMetric) and isinstance(body.request, RequestQuery):
-            yield (key, "request", "query"), body.request.query
-        if body.fallback is not None and body.fallback.query is not None:
-            yield (key, "fallback", "query"), body.fallback.query
+        yield from find_values(self.body, InstanceQuery, (to_camel(self.bodies[self.type]),))
 
     def spec(self, shared: Shared) -> model.MetricSpec:
         """Return the frozen metric."""
@@ -287,6 +253,4 @@ class Metric(Section):
             container=None if container is None else container.container,
             container_label=None if container is None else container.container_label,
             described_object=None if described is None else f"{described.kind}/{described.name}",
-            fallback=None if body.fallback is None else body.fallback.spec(shared),
-            activation=body.activation if isinstance(body, TotalMetric) else None,
         )

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 
 from autoscaler.config.connections import Common, own_keys, refused_keys
 from autoscaler.config.document import YamlDocument
-from autoscaler.config.find_values import keys_of
 from autoscaler.config.loader import load_text, sections_of
 from autoscaler.config.problems import Problems
 from autoscaler.config.sections import File
 from autoscaler.config.source import read
+from autoscaler.fields.find_values import keys_of
 from autoscaler.target import load
 
 HIDDEN: Final = "(not shown)"

@@ -15,15 +15,15 @@ from autoscaler import model
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, validated
-from autoscaler.config.fields import Flag, Scope
 from autoscaler.config.grants import Grant, queries_of
 from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems
-from autoscaler.config.promql import Parser
-from autoscaler.config.rules import check_autoscalers, check_bounds
+from autoscaler.config.rules import check_autoscalers, check_rules
 from autoscaler.config.sections import Autoscaler
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
+from autoscaler.fields.promql import Parser
+from autoscaler.fields.types import Flag, Scope
 from autoscaler.target import load
 
 MAX_VALUES: Final = 50_000
@@ -115,7 +115,7 @@ def read_outside(
     bodies = {at: body for at, body in found.items() if body is not None}
     check_autoscalers(raw, connections, document, problems)
     entries = Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules)
-    check_bounds(entries, problems)
+    check_rules(entries, problems)
     add_refused(problems, replace(entries, queries={}))
     add_without_instance(problems, entries)
     granted, options = [], shared.controller.options()

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from autoscaler.config.document import FLOAT, INT, Loc, YamlDocument
-from autoscaler.config.fields import suggest
-from autoscaler.config.find_values import keys_of
+from autoscaler.config.document import FLOAT, INT, YamlDocument
 from autoscaler.errors import Problem
+from autoscaler.fields.find_values import Loc, keys_of
+from autoscaler.fields.types import suggest
 
 _EXPECTED: Final = {  # pydantic's error types -> what was expected
     "int_type": "a whole number",

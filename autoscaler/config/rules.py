@@ -5,13 +5,15 @@ from itertools import combinations
 from typing import Any, Final
 
 from autoscaler.config.connections import Connections
-from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries
 from autoscaler.config.grants import Grant, matches
 from autoscaler.config.problems import Problems
-from autoscaler.config.schedules import entries_of
 from autoscaler.errors import named
+from autoscaler.fields.find_values import Loc
 from autoscaler.model import TargetRef
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import Written
 
 _WAKING: Final = ("Object", "External")
 _OF_INSTANCES: Final = ("resource", "containerResource")
@@ -32,10 +34,11 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
             problems.add(
                 (*loc, "name"), f"{name[:64]!r} is already the name of the autoscaler on line {line}; rename one"
             )
-        for zero, remedy in (("minReplicas", "write 1"), ("idleReplicas", "leave it out")):
-            if body.get(zero) == 0 and not _sees_demand_without_instances(body.get("metrics")):
-                message = f"0 needs an Object or External metric to scale up again; add one, or {remedy}"
-                problems.add((*loc, zero), message)
+        if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
+            message = "0 needs an Object or External metric to scale up again; add one, or write 1"
+            problems.add((*loc, "minReplicas"), message)
+        for place, message in [each for kind in RULES for each in kind.plain_problems(body)]:
+            problems.add((*loc, *place), message)
         for key, metric in _metrics(body):
             _check_metric(metric, body, (*loc, "metrics", *key), connections, problems)
         target = _target(body.get("scaleTargetRef"))
@@ -65,24 +68,13 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
             )
 
 
-def check_bounds(entries: Entries, problems: Problems) -> None:
-    """Adds the entries of schedules whose minimum an autoscaler cannot have."""
+def check_rules(entries: Entries, problems: Problems) -> None:
+    """Adds what the rules of an autoscaler find wrong."""
     for number, body in entries.autoscalers.items():
-        waking = any(metric.type in _WAKING for metric in body.metrics)
-        for index, entry in entries_of(body.schedules, entries.schedules):
-            loc = ("autoscalers", number, "schedules", index)
-            low = entry.min_replicas
-            if low is None:
-                continue
-            if entry.max_replicas is None and low > body.max_replicas:
-                message = (
-                    f"minReplicas {low} of {entry.name} is above maxReplicas {body.max_replicas}; lower it, or give "
-                    "the entry a maxReplicas"
-                )
-                problems.add(loc, message)
-            if low == 0 and entry.replace and not waking:
-                message = f"minReplicas 0 of {entry.name} needs an Object or External metric to scale up again; write 1"
-                problems.add(loc, message)
+        written = Written(body, [each.body for each in body.metrics], None, entries.queries, entries.schedules)
+        for kind in RULES:
+            for loc, message in kind.problems(written):
+                problems.add(("autoscalers", number, *loc), message)
 
 
 def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
@@ -97,12 +89,8 @@ def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]
 def _check_metric(
     metric: Mapping[str, Any], body: Mapping[str, Any], loc: Loc, connections: Connections, problems: Problems
 ) -> None:
-    """Adds a fallback above maxReplicas, and a Utilization without a capacity."""
-    fallback, maximum, target = metric.get("fallback"), body.get("maxReplicas"), metric.get("target")
-    replicas = fallback.get("replicas") if isinstance(fallback, dict) else None
-    if type(replicas) is int and type(maximum) is int and replicas > maximum > 0:
-        message = f"{replicas} is above maxReplicas {maximum}; lower it, or raise maxReplicas"
-        problems.add((*loc, "fallback", "replicas"), message)
+    """Adds a Utilization without a capacity."""
+    target = metric.get("target")
     ref = body.get("scaleTargetRef")
     adapter = ref.get("adapter") if isinstance(ref, dict) else None
     kind = connections.types.get(adapter) if isinstance(adapter, str) else None

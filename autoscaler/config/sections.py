@@ -1,19 +1,26 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, SkipValidation, Strict, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import AfterValidator, Field, SkipValidation, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
-from autoscaler.config.brakes import Brakes
 from autoscaler.config.controller import Controller
-from autoscaler.config.drain import Drain
-from autoscaler.config.fields import (
+from autoscaler.config.grants import Grant
+from autoscaler.config.metrics import Metric, Shared
+from autoscaler.config.settings import (
+    HaSettings,
+    LogSettings,
+    NotifySettings,
+    PrometheusSource,
+    StateSettings,
+    WebSettings,
+)
+from autoscaler.fields.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
+from autoscaler.fields.types import (
     AdapterName,
     Count,
     CountOrZero,
@@ -28,35 +35,9 @@ from autoscaler.config.fields import (
     absolute,
     scope_of,
 )
-from autoscaler.config.grants import Grant
-from autoscaler.config.metrics import Metric, Shared, TotalMetric
-from autoscaler.config.queries import DEFAULT_SOURCE, InstanceQuery, SharedQuery
-from autoscaler.config.schedules import NamedOrEntry, ScheduleEntry, Schedules, entries_of
-from autoscaler.config.settings import (
-    HaSettings,
-    LogSettings,
-    NotifySettings,
-    PrometheusSource,
-    StateSettings,
-    WebSettings,
-)
-from autoscaler.target import Duration
-
-_COOLDOWN: Final = timedelta(minutes=5)
-_MAX_ENTRIES: Final = 100
-"""Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
-
-
-def _check_idle(replicas: int) -> int:
-    if replicas != 0:
-        raise ValueError(f"{replicas} is not possible; write 0, or leave it out and raise minReplicas")
-    return replicas
-
-
-_IdleReplicas: TypeAlias = Annotated[
-    int, Strict(), AfterValidator(_check_idle), WithJsonSchema({"const": 0, "type": "integer"})
-]
-"""Not Literal[0], which false is, too."""
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import Written, with_keys
+from autoscaler.rules.schedules import EntryKeys, SharedSchedules
 
 
 class Victims(Section):
@@ -107,7 +88,7 @@ class ScaleTargetRef(Section):
         return model.TargetRef(self.adapter, self.name, self.namespace, self.region)
 
 
-class Autoscaler(Section):
+class _Autoscaler(Section):
     """An autoscaling/v2 HPA spec with a query beside each metric."""
 
     name: DnsName
@@ -126,34 +107,6 @@ class Autoscaler(Section):
     """How often it decides; at least 1s. Default: the controller's."""
     dry_run: Flag = False
     """true: decide and log, write nothing."""
-    brakes: Brakes = Brakes()
-    """Stop scaling while something is wrong with the target. Default: the controller's brakes."""
-    schedules: tuple[NamedOrEntry, ...] = ()
-    """Other bounds at times of the calendar: names of shared schedules, and entries; at most 100 entries together."""
-    recover_size: Flag = True
-    """false: a size that a deployment reset (Nomad, Docker Swarm) stays until the metrics change it."""
-    warm_up: Duration | None = None
-    """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
-    drain: Drain | None = None
-    """What happens to an instance that leaves before its back end ends it. Default: nothing."""
-    idle_replicas: _IdleReplicas | None = None
-    """0: while no metric is active, the size is 0 and not minReplicas. Default: as minReplicas: 0 with an activation
-    or a cooldown."""
-    cooldown: Duration | None = None
-    """How long after the last activity the size goes to 0. Default: 5m."""
-
-    @property
-    def activations(self) -> Mapping[int, int]:
-        """Return the activations that are written, by the metric's place."""
-        bodies = {place: each.body for place, each in enumerate(self.metrics)}
-        found = {place: body.activation for place, body in bodies.items() if isinstance(body, TotalMetric)}
-        return {place: activation for place, activation in found.items() if activation is not None}
-
-    @property
-    def can_idle(self) -> bool:
-        """Return whether the size depends on activity."""
-        follows_activity = self.cooldown is not None or bool(self.activations)
-        return self.idle_replicas == 0 or (self.min_replicas == 0 and follows_activity)
 
     @field_validator("max_replicas")
     @classmethod
@@ -163,56 +116,36 @@ class Autoscaler(Section):
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
 
-    @field_validator("schedules")
-    @classmethod
-    def _not_too_many(cls, schedules: Sequence[str | ScheduleEntry], info: ValidationInfo) -> object:
-        shared = scope_of(info)["schedules"]
-        named = [shared[each] for each in schedules if isinstance(each, str)]
-        entries = len(schedules) - len(named) + sum(len(each) for each in named if isinstance(each, Sequence))
-        if entries > _MAX_ENTRIES:
-            raise ValueError(f"they have {entries:,} entries; write at most {_MAX_ENTRIES}")
-        return schedules
-
-    @field_validator("drain")
-    @classmethod
-    def _drainable(cls, drain: Drain | None, info: ValidationInfo) -> Drain | None:
-        ref = info.data.get("scale_target_ref")
-        kind = None if ref is None else scope_of(info)["adapters"].get(ref.adapter)
-        problem = None if drain is None or ref is None or kind is None else drain.problem(ref.adapter, kind)
-        if problem is not None:
-            raise ValueError(problem)
-        return drain
-
     def spec(
-        self, controller: Controller, options: model.ControllerOptions, shared: Shared, schedules: Schedules
+        self, controller: Controller, options: model.ControllerOptions, shared: Shared, schedules: SharedSchedules
     ) -> model.Autoscaler:
         """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
-        metrics = tuple([self._metric(metric.spec(shared)) for metric in self.metrics])
+        written = Written(self, [each.body for each in self.metrics], controller, shared, schedules)
+        found = [kind.configured(written) for kind in RULES]
         return model.Autoscaler(
             name=self.name,
             target=self.scale_target_ref.ref(),
             min_replicas=self.min_replicas,
             max_replicas=self.max_replicas,
-            metrics=metrics,
+            metrics=tuple([metric.spec(shared) for metric in self.metrics]),
             behavior=self.behavior.spec() if self.behavior else None,
             options=options,
             sync_period=self.sync_period or controller.sync_period,
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
-            brakes=self.brakes.spec(controller.brakes),
-            warm_up=self.warm_up,
-            schedules=tuple([entry for _, entry in entries_of(self.schedules, schedules)]),
-            recover_size=self.recover_size,
-            drain=None if self.drain is None else self.drain.spec(),
-            cooldown=None if not self.can_idle else _COOLDOWN if self.cooldown is None else self.cooldown,
+            rules=model.Rules([rule for rule in found if rule is not None]),
         )
 
-    def _metric(self, metric: model.MetricSpec) -> model.MetricSpec:
-        """Return the metric with its activation, or without one if the size does not depend on activity."""
-        waking = self.can_idle and metric.type in (model.MetricType.OBJECT, model.MetricType.EXTERNAL)
-        return replace(metric, activation=(metric.activation or 0) if waking else None)
+
+if TYPE_CHECKING:
+
+    class Autoscaler(_Autoscaler):
+        """What the type checker sees of the section: the keys of rules are known to the rules alone."""
+
+else:
+    Autoscaler = with_keys(_Autoscaler, [kind.keys for kind in RULES])
 
 
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}
@@ -231,7 +164,7 @@ class File(Section):
     """Connections to back ends by name; each type has keys of its own."""
     queries: Mapping[Text, SkipValidation[SharedQuery]] = Field(default_factory=dict)
     """Shared queries by name. Each runs once in a cycle for all metrics that use it."""
-    schedules: Mapping[Text, Annotated[tuple[SkipValidation[ScheduleEntry], ...], Field(min_length=1)]] = Field(
+    schedules: Mapping[Text, Annotated[tuple[SkipValidation[EntryKeys], ...], Field(min_length=1)]] = Field(
         default_factory=dict
     )
     """Shared schedules by name."""

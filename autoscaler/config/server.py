@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
-from autoscaler.config.fields import matching
+from autoscaler.fields.types import matching
 
 _OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
 """Parameters of Prometheus' instant queries that the daemon sets."""

@@ -23,15 +23,15 @@ from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, T
 from autoscaler.config.control_socket import check_length, normal_path
 from autoscaler.config.controller import Controller
 from autoscaler.config.discover import Discover
-from autoscaler.config.fields import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, matching, scope_of
 from autoscaler.config.grants import Grant
-from autoscaler.config.part import Part
-from autoscaler.config.queries import SharedQuery
-from autoscaler.config.schedules import Schedules
 from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl, WebhookUrl
 from autoscaler.errors import Problem
+from autoscaler.fields.part import Part
+from autoscaler.fields.queries import SharedQuery
+from autoscaler.fields.types import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, matching, scope_of
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
+from autoscaler.rules.schedules import SharedSchedules
 from autoscaler.target import ExistingPath
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class Shared:
 
     controller: Controller = field(default_factory=Controller)
     queries: Mapping[str, SharedQuery] = field(default_factory=dict)
-    schedules: Schedules = field(default_factory=dict)
+    schedules: SharedSchedules = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

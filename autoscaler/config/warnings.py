@@ -3,26 +3,22 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from itertools import permutations
-from typing import Final
 
-from autoscaler import model
 from autoscaler.config.connections import Connections
-from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries
-from autoscaler.config.find_values import find_values
 from autoscaler.config.judgement import expressions
 from autoscaler.config.problems import Problems
-from autoscaler.config.schedules import ScheduleEntry, entries_of
 from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
 from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
+from autoscaler.fields.find_values import Loc, find_values
 from autoscaler.net.files import unreadable_for_others, unwritable
 from autoscaler.net.programs import unusable
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import Written
+from autoscaler.rules.schedules import EntryKeys
 from autoscaler.target import ExistingFile, Program, SharedFile
-
-_EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def absent_files(
@@ -49,10 +45,8 @@ def found_hints(document: YamlDocument, entries: Entries, connections: Connectio
     _add_unshared_files(hints, connections)
     _add_absent_programs(hints, entries, connections)
     _add_beyond_total(hints, entries, connections)
-    _add_without_effect(hints, entries)
+    _add_of_rules(hints, entries)
     _add_doubtful_days(hints, entries)
-    _add_overlaps(hints, entries)
-    _add_idle_schedules(hints, entries)
     return tuple(sorted(hints))
 
 
@@ -88,25 +82,19 @@ def _add_beyond_total(hints: Problems, entries: Entries, connections: Connection
             hints.add(("adapters", name, "maxTotal"), message)
 
 
-def _add_without_effect(hints: Problems, entries: Entries) -> None:
-    """Add the warm-ups of autoscalers without samples of instances, and what only idle autoscalers use."""
+def _add_of_rules(hints: Problems, entries: Entries) -> None:
+    """Add what the rules of an autoscaler find."""
     for index, body in entries.autoscalers.items():
-        if not body.can_idle:
-            message = f"it has no effect with minReplicas {body.min_replicas} and no idleReplicas; add idleReplicas: 0"
-            if body.cooldown is not None:
-                hints.add(("autoscalers", index, "cooldown"), message)
-            for at in body.activations:
-                key = "external" if body.metrics[at].external else "object"
-                hints.add(("autoscalers", index, "metrics", at, key, "activation"), message)
-        if body.warm_up and not any(True for metric in body.metrics for _ in metric.instance_queries()):
-            message = "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
-            hints.add(("autoscalers", index, "warmUp"), message)
+        written = Written(body, [each.body for each in body.metrics], None, entries.queries, entries.schedules)
+        for kind in RULES:
+            for loc, message in kind.hints(written):
+                hints.add(("autoscalers", index, *loc), message)
 
 
 def _add_doubtful_days(hints: Problems, entries: Entries) -> None:
     """Add the cron expressions whose two day fields are joined by "and", where "or" is usual."""
     for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
-        for loc, entry in find_values(section, ScheduleEntry, (key,)):
+        for loc, entry in find_values(section, EntryKeys, (key,)):
             for name, expression in (("cron", entry.cron), ("until", entry.until)):
                 if expression is not None and joins_days_by_and(expression):
                     message = (
@@ -114,56 +102,6 @@ def _add_doubtful_days(hints: Problems, entries: Entries) -> None:
                         "as in 1-31/2, if a match of either is meant"
                     )
                     hints.add((*loc, name), message)
-
-
-def _add_overlaps(hints: Problems, entries: Entries) -> None:
-    """Add the schedules whose minimum is open at a time at which another's maximum is lower."""
-    for number, body in entries.autoscalers.items():
-        own = list(entries_of(body.schedules, entries.schedules))
-        for (_, low), (index, high) in permutations(own, 2):
-            minimum, maximum = low.min_replicas, high.max_replicas
-            if minimum is None or maximum is None or minimum <= maximum:
-                continue
-            at = low.overlap(high)
-            if at is not None:
-                message = (
-                    f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "
-                    f"{minimum} takes precedence over maxReplicas {maximum}"
-                )
-                hints.add(("autoscalers", number, "schedules", index), message)
-
-
-def _add_idle_schedules(hints: Problems, entries: Entries) -> None:
-    """Add the entries of schedules that are never open, are always open, or set no bound that counts."""
-    for number, body in entries.autoscalers.items():
-        own = list(entries_of(body.schedules, entries.schedules))
-        for index, entry in own:
-            message = _why_idle(entry) or _why_without_effect(
-                entry, body.min_replicas, body.max_replicas, len(own) == 1
-            )
-            if message:
-                hints.add(("autoscalers", number, "schedules", index), f"{entry.name} {message}")
-
-
-def _why_idle(entry: model.ScheduleEntry) -> str:
-    if entry.cron is None:
-        window = next(entry.openings(_EVER, _EVER), None)
-        return "" if window else "is never open, because a change of the clock leaves out all of it; correct its times"
-    if entry.until is not None and entry.until.split() == entry.cron.split():
-        return "is always open, because `until` equals `cron`; correct one of them"
-    return ""
-
-
-def _why_without_effect(entry: model.ScheduleEntry, minimum: int, maximum: int, alone: bool) -> str:
-    """Return why an entry changes nothing. `alone`: no other schedule can make a bound count that is the file's own."""
-    low, high = entry.min_replicas, entry.max_replicas
-    if low is not None and low < minimum and not entry.replace and high in (None, maximum):
-        return (
-            f"has no effect: minReplicas {low} is below the autoscaler's {minimum}; add `replace: true`, or remove it"
-        )
-    if alone and low in (None, minimum) and high in (None, maximum):
-        return "has no effect: its bounds are the autoscaler's own; correct them, or remove it"
-    return ""
 
 
 def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[UnknownExpression, ...]:

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
-from autoscaler.config.fields import DnsName, LabelKey, LabelValue, Text
 from autoscaler.config.metrics import Metric, PodsTarget, ResourceTarget, TotalTarget
+from autoscaler.fields.types import DnsName, LabelKey, LabelValue, Text
 
 
 class _HpaModel(BaseModel):

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert import hpa as fields
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1, read_target
 from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
 from autoscaler.convert.series import series
+from autoscaler.fields.find_values import Loc
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """Kubernetes' default."""

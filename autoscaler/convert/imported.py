@@ -7,10 +7,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.sources import Source
+from autoscaler.fields.find_values import Loc
 from autoscaler.target import load
 
 NO_ADAPTER: Final = "CHANGE-ME"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from autoscaler.config.document import Loc, YamlDocument
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.convert.import_hpa import read_hpa
@@ -19,6 +19,7 @@ from autoscaler.convert.imported import Destination, Imported
 from autoscaler.convert.nomad_policy import policies_of, read_job, read_policy
 from autoscaler.convert.scaled_object import read_scaled_object
 from autoscaler.errors import ConfigError, Problem
+from autoscaler.fields.find_values import Loc
 
 _Reader: TypeAlias = Callable[[Mapping[str, Any], Loc, str, Problems, Destination], Sequence[Imported]]
 _KINDS: Final[Mapping[str, _Reader]] = {

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
 from autoscaler.convert.imported import Destination, Imported, plain_cron, read_model
 from autoscaler.convert.nomad_fields import MAX_NAME, Check, Policy, PolicyBody, Schedule
 from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
+from autoscaler.fields.find_values import Loc
 from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
 
 _MAX_WINDOW: Final = timedelta(hours=1)

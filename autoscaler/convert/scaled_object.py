@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from autoscaler.config.document import Loc
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery
 from autoscaler.convert.hpa import Metadata
@@ -15,6 +14,7 @@ from autoscaler.convert.import_hpa import guesses
 from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
 from autoscaler.convert.keda_fields import MAX_NAME, Spec, unknown_fields
 from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, Found, convert_trigger
+from autoscaler.fields.find_values import Loc
 
 _PREFIX: Final = "autoscaling.keda.sh/"
 _PAUSED: Final = {

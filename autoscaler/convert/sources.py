@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.config.queries import DEFAULT_SOURCE
+from autoscaler.fields.queries import DEFAULT_SOURCE
 
 if TYPE_CHECKING:
     from autoscaler.convert.imported import Imported

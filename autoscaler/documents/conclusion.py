@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.documents.verdict import headline, limits, main_conditions, winner
 from autoscaler.foresee.outlook import stabilizing_recommendation
+from autoscaler.hpa.stabilization import down_window, up_window
 from autoscaler.model import ConditionType, Decision, Proposed, Reason, Step
 from autoscaler.quantity import format_age
 
@@ -49,7 +49,7 @@ def _why_it_stays(record: "Record") -> str:
     if effective:
         return _limit(effective[-1], record)
     telling = headline(decision)
-    if telling is not None and telling.type is not ConditionType.ABLE_TO_SCALE:
+    if telling is not None and telling.type != ConditionType.ABLE_TO_SCALE:
         return telling.message
     followed = winner(decision)
     if followed is None:
@@ -63,7 +63,7 @@ def _limit(step: Step, record: "Record") -> str:
         return f"{step.detail}, and {step.before} would be the size without it"
     hold = None
     if record.history is not None and step.reason in _STABILIZED:
-        hold = stabilizing_recommendation(record.decision, record.history.recommendations, record.scaler)
+        hold = stabilizing_recommendation(record.decision, record.history.hpa.recommendations, record.scaler)
     if hold is None:
         return step.detail
     down = step.reason == Reason.SCALE_DOWN_STABILIZED

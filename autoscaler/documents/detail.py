@@ -11,6 +11,7 @@ from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
 from autoscaler.foresee.schedule import suggested_lead_time
 from autoscaler.model import Autoscaler, TargetState
+from autoscaler.rules.recover_size import last_deployment
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
     from autoscaler.config.settings import PrometheusSource
@@ -64,7 +65,7 @@ def detail(
 def _reset_by(record: "Record") -> str | None:
     """Return what the back end knows, else what an earlier deployment has shown."""
     state = None if record.observation is None else record.observation.target
-    known = record.decision.deployments
+    known = last_deployment(record.decision.remembered.rules.of)
     if isinstance(state, TargetState) and state.reset_by:
         return state.reset_by
     if known is None or not known.remedy or known.size in (None, record.decision.current):

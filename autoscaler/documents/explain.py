@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from autoscaler.decide import remember
-from autoscaler.decide.scaling_rules import bounds_of
 from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.explanation import (
     Allowance,
@@ -31,12 +30,13 @@ from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
 from autoscaler.documents.verdict import direction as direction_of
-from autoscaler.documents.verdict import winner
+from autoscaler.documents.verdict import is_idle, winner
 from autoscaler.foresee import outlook
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     CONNECTION_LIMITS,
     Autoscaler,
+    Bounds,
     Decision,
     Direction,
     Failure,
@@ -53,6 +53,9 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import format_quantity
 from autoscaler.record import Record
+from autoscaler.rules.brakes import active_brakes
+from autoscaler.rules.idle import Idle
+from autoscaler.rules.schedules import open_entries
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
@@ -77,12 +80,12 @@ def explanation(
         metrics=_metrics(record, case, sources, last),
         trace=_steps(decision.trace),
         conditions=conditions(decision),
-        bounds=None if observed is None else _bounds(scaler, decision, observed),
+        bounds=None if observed is None or decision.bounds is None else _bounds(decision.bounds),
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
-        steering=SteeringDocument.of(decision.steering),
-        schedules=tuple(map(OpenEntryDocument.of, decision.schedules)),
-        brakes=tuple(map(ActiveBrakeDocument.of, decision.brakes)),
+        steering=SteeringDocument.of(decision.manual),
+        schedules=tuple(map(OpenEntryDocument.of, open_entries(decision.remembered.rules.of))),
+        brakes=tuple(map(ActiveBrakeDocument.of, active_brakes(decision.remembered.rules.of))),
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
@@ -152,17 +155,19 @@ class _Case:
         outcomes, state = self.decision.metrics, self.observed.target
         if not outcomes or not isinstance(state, TargetState) or self.decision.written is not None:
             return ()
-        if self.decision.idle:
+        if is_idle(self.decision):
             return (self._way_to_work(),)
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
     def _way_to_work(self) -> Way:
         """Return how an idle target begins to work: any of its metrics is above its activation."""
+        idle = self.scaler.rules.find(Idle)
+        activations = (None,) * len(self.scaler.metrics) if idle is None else idle.activations
         needed = [
-            (f"{metric.name} above {format_quantity(metric.activation)}", ValueReading((metric.activation + 1,)))
-            if metric.activation is not None
-            else (None, None)
-            for metric in self.scaler.metrics
+            (None, None)
+            if activation is None
+            else (f"{metric.name} above {format_quantity(activation)}", ValueReading((activation + 1,)))
+            for metric, activation in zip(self.scaler.metrics, activations, strict=True)
         ]
         ahead = self._forecast(self._observing([reading for _, reading in needed]))
         return Way(
@@ -322,7 +327,7 @@ def _metric(
         wins=wins,
         query=query,
         last=last,
-        samples=Samples.of(outcome, read=_read(reading), unmatched=_unmatched(outcome)),
+        samples=Samples.of(outcome, read=_read(reading), unmatched=_unmatched(outcome), warming=outcome.aside),
         thresholds=None
         if limits is None
         else ThresholdDocument(
@@ -348,17 +353,13 @@ def _steps(trace: Sequence[Step]) -> tuple[StepDocument, ...]:
     return tuple(map(StepDocument.of, trace))
 
 
-def _bounds(scaler: Autoscaler, decision: Decision, observed: Observation) -> BoundsDocument | None:
-    state = observed.target
-    if not isinstance(state, TargetState):
-        return None
-    override, idle = decision.steering.override, decision.idle
-    found = bounds_of(scaler, override, decision.schedules, state.limits, idle=idle)
-    return BoundsDocument.of(found)
+def _bounds(bounds: Bounds) -> BoundsDocument:
+    low, high = bounds.minimum, bounds.maximum
+    return BoundsDocument(minimum=low.size, maximum=high.size, minimum_of=low.of, maximum_of=high.of)
 
 
 def _stabilization(decision: Decision, before: History, scaler: Autoscaler) -> Stabilization | None:
-    hold = outlook.stabilizing_recommendation(decision, before.recommendations, scaler)
+    hold = outlook.stabilizing_recommendation(decision, before.hpa.recommendations, scaler)
     if hold is None:
         return None
     down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in decision.trace)

@@ -62,6 +62,8 @@ class ExplainedMetric(MetricDocument):
 class StepDocument(Document):
     """One stage of the decision: its change of the number, and the reason."""
 
+    source: str
+    """`hpa`, `target`, `limits` (of the connection), or the name of a rule."""
     reason: str
     before: int
     after: int

@@ -4,18 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.decide.instances import is_warming, warm_up_of
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.metric import decimal, number
-from autoscaler.model import (
-    DrainAction,
-    Instance,
-    InstanceReading,
-    MetricSpec,
-    Phase,
-    TargetState,
-    TargetType,
-)
+from autoscaler.model import Instance, InstanceReading, MetricSpec, Phase, TargetState, TargetType
+from autoscaler.rules.drain import DrainAction, drains_of
+from autoscaler.rules.warm_up import is_warming, warm_up_of
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Record
@@ -91,7 +84,11 @@ def instances(record: "Record") -> InstanceList | None:
         if isinstance(reading, InstanceReading)
     ]
     warm_up = warm_up_of(record.scaler, observed.target)
-    drains = {each.instance: DrainDocument.of(each) for each in record.decision.drains if each.ended is None}
+    drains = {
+        each.instance: DrainDocument.of(each)
+        for each in drains_of(record.decision.remembered.rules.of)
+        if each.ended is None
+    }
     found = [
         _instance(each, readings, drains, warming=bool(warm_up) and is_warming(each, warm_up, record.decision.now))
         for each in observed.target.instances

@@ -54,7 +54,7 @@ def _searched(decision: Decision) -> Iterator[tuple[datetime, datetime]]:
     begun = [
         each.last_transition
         for each in decision.conditions
-        if each.type is ConditionType.SCALING_ACTIVE and not each.status
+        if each.type == ConditionType.SCALING_ACTIVE and not each.status
     ]
     for end, back in ((min([now, *begun]), _NEAR), (now, _FARTHEST)):
         yield end - back, end

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from autoscaler.model import Condition, ConditionType, Decision, Reason
+from autoscaler.rules import RULES
 
 
 class Level(StrEnum):
@@ -21,7 +22,7 @@ class Level(StrEnum):
 
 _FAILURES: Final = frozenset({Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT})
 """Reasons of AbleToScale that are failures; its other reasons are holds and pauses."""
-_WHEN_FALSE: Final[Mapping[ConditionType, Level]] = {
+_WHEN_FALSE: Final[Mapping[str, Level]] = {
     ConditionType.ABLE_TO_SCALE: Level.WARNING,
     ConditionType.SCALING_ACTIVE: Level.ERROR,
 }
@@ -33,15 +34,15 @@ def level_of_condition(condition: Condition, decision: Decision) -> Level:
     ScalingLimited is a warning only if a metric asks for more than the limit: a service at its minimum is idle, and
     the limits of policies and of a removal budget end without an operator.
     """
-    if condition.type is ConditionType.SCALING_LIMITED:
+    if condition.type == ConditionType.SCALING_LIMITED:
         return Level.WARNING if condition.status and wants_more_than_allowed(decision) else Level.NORMAL
-    if condition.type is ConditionType.METRIC_FALLBACK_ACTIVE and condition.status:
-        return Level.WARNING
+    for kind in RULES:
+        if kind.condition == condition.type:
+            failed, warned = condition.reason in kind.fails, condition.reason in kind.warns
+            return Level.ERROR if failed else Level.WARNING if warned else Level.NORMAL
     if condition.status:
         return Level.NORMAL
-    if condition.type is ConditionType.ABLE_TO_SCALE and condition.reason in _FAILURES:
-        return Level.ERROR
-    if condition.reason == Reason.FALLBACK_QUERY_FAILED:
+    if condition.type == ConditionType.ABLE_TO_SCALE and condition.reason in _FAILURES:
         return Level.ERROR
     if condition.reason == Reason.SCALING_DISABLED:
         return Level.WARNING

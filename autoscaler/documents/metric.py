@@ -53,7 +53,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
         target_value=outcome.target.value / scale_of(outcome.target.type),
         total=number(outcome.total, outcome.target.type),
         missing=len(outcome.missing),
-        warming=len(outcome.warming),
+        warming=len(outcome.aside),
     )
 
 
@@ -75,9 +75,9 @@ def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
             have = "has" if count == 1 else "have"
             names = listed(outcome.missing, _NAMED)
             texts.append(f"{count} of {outcome.running} instances {have} no sample of {outcome.name}: {names}")
-        if outcome.warming:
-            warming = count_of(len(outcome.warming), "instance warms up", "instances warm up")
-            texts.append(f"{warming}: {listed(outcome.warming, _NAMED)}")
+        if outcome.aside:
+            warming = count_of(len(outcome.aside), "instance warms up", "instances warm up")
+            texts.append(f"{warming}: {listed(outcome.aside, _NAMED)}")
     return "; ".join(dict.fromkeys(texts)) or None
 
 

@@ -5,16 +5,13 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from autoscaler.decide.stabilization import down_window, up_window
 from autoscaler.documents import notation
 from autoscaler.documents.base import Document, Seconds
 from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
+from autoscaler.hpa.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
-    DrainRule,
-    Fallback,
-    MetricSpec,
     MetricType,
     PolicyType,
     Query,
@@ -22,7 +19,12 @@ from autoscaler.model import (
     SelectPolicy,
     TargetType,
 )
-from autoscaler.quantity import format_duration, format_quantity
+from autoscaler.quantity import format_quantity
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.drain import DrainRule
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.idle import Idle
+from autoscaler.rules.warm_up import WarmUp
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
@@ -100,6 +102,15 @@ class MetricSpecDocument(Document):
     """The metric is active above it; null: activity does not matter."""
 
 
+class RuleDocument(Document):
+    """A configured rule."""
+
+    name: str
+    """Its name, as a source of steps."""
+    text: str
+    """What is configured, such as `2 spare instances`."""
+
+
 class SpecDocument(Document):
     """A configured autoscaler, with defaults filled in."""
 
@@ -116,16 +127,19 @@ class SpecDocument(Document):
     """What happens to an instance that leaves, such as `by command, for at most 15m`; null: nothing."""
     cooldown_seconds: Seconds | None = None
     """How long after the last activity the size goes to 0; null: activity does not matter."""
+    rules: tuple[RuleDocument, ...] = ()
+    """What else is configured beside HPA's own."""
 
 
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
     """Return the document of a configured autoscaler. `sources`: the configuration's, for links to queries."""
-    options = scaler.options
+    options, rules = scaler.options, scaler.rules
+    warm_up, drain, idle = rules.find(WarmUp), rules.find(DrainRule), rules.find(Idle)
     return SpecDocument(
         minimum=scaler.min_replicas,
         maximum=scaler.max_replicas,
-        metrics=tuple([_metric(each, sources) for each in scaler.metrics]),
-        warm_up_seconds=scaler.warm_up,
+        metrics=tuple([_metric(scaler, place, sources) for place in range(len(scaler.metrics))]),
+        warm_up_seconds=None if warm_up is None else warm_up.duration,
         behavior=_behavior(scaler),
         options=OptionsDocument.of(
             options,
@@ -134,9 +148,12 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
         ),
-        brakes=configured(scaler.brakes),
-        drain=None if scaler.drain is None else _drain(scaler.drain),
-        cooldown_seconds=scaler.cooldown,
+        brakes=configured(rules.find(Brakes)),
+        drain=None if drain is None else drain.text,
+        cooldown_seconds=None if idle is None else idle.cooldown,
+        rules=tuple(
+            [RuleDocument(name=each.name, text=each.text) for each in rules if each.text and each is not drain]
+        ),
     )
 
 
@@ -150,11 +167,6 @@ def _behavior(scaler: Autoscaler) -> BehaviorDocument | None:
     )
 
 
-def _drain(rule: DrainRule) -> str:
-    hook = "" if rule.hook is None else f" on the hook {rule.hook}"
-    return f"by {rule.action}{hook}, for at most {format_duration(rule.timeout)}"
-
-
 def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> RulesDocument:
     return RulesDocument.of(
         rules,
@@ -164,8 +176,11 @@ def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> 
     )
 
 
-def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> MetricSpecDocument:
-    request = metric.request
+def _metric(scaler: Autoscaler, place: int, sources: "Mapping[str, PrometheusSource]") -> MetricSpecDocument:
+    metric = scaler.metrics[place]
+    request, fallbacks, idle = metric.request, scaler.rules.find(Fallbacks), scaler.rules.find(Idle)
+    fallback = None if fallbacks is None else fallbacks.of[place]
+    activation = None if idle is None else idle.activations[place]
     return MetricSpecDocument.of(
         metric,
         target_type=metric.target.type,
@@ -176,12 +191,12 @@ def _metric(metric: MetricSpec, sources: "Mapping[str, PrometheusSource]") -> Me
         else None
         if request is None
         else format_quantity(request),
-        fallback=None if metric.fallback is None else _fallback(metric.fallback, sources),
-        activation=None if metric.activation is None else format_quantity(metric.activation),
+        fallback=None if fallback is None else _fallback(fallback, sources),
+        activation=None if activation is None else format_quantity(activation),
     )
 
 
-def _fallback(fallback: Fallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
+def _fallback(fallback: MetricFallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
     return FallbackDocument.of(
         fallback,
         failure_duration_seconds=fallback.failure_duration,

@@ -19,18 +19,23 @@ from autoscaler.documents.verdict import AutoscalerState, verdict, with_pause
 from autoscaler.errors import bug
 from autoscaler.model import (
     Autoscaler,
-    ConditionType,
     Decision,
     Direction,
     Limits,
     ManualControls,
 )
+from autoscaler.rules import manual, schedules
+from autoscaler.rules.bounds import combined
+from autoscaler.rules.brakes import active_brakes
+from autoscaler.rules.rule import Said
+from autoscaler.rules.schedules import open_entries
 
 
 class ConditionDocument(Document):
-    """One of HPA's conditions."""
+    """One of HPA's conditions, or a rule's."""
 
-    type: ConditionType
+    type: str
+    """"AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero", or that of a rule: "Active"."""
     status: bool
     reason: str
     message: str
@@ -170,13 +175,17 @@ def summary(
         conditions=() if decision is None else conditions(decision),
         limited_by=told.limited_by,
         steering=SteeringDocument.of(steering),
-        schedules=() if decision is None else tuple(map(OpenEntryDocument.of, decision.schedules)),
+        schedules=()
+        if decision is None
+        else tuple(map(OpenEntryDocument.of, open_entries(decision.remembered.rules.of))),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
-        brakes=() if decision is None else tuple(map(ActiveBrakeDocument.of, decision.brakes)),
+        brakes=()
+        if decision is None
+        else tuple(map(ActiveBrakeDocument.of, active_brakes(decision.remembered.rules.of))),
         held_by=held_by,
         unheld=unheld,
         unmeasured=None if decision is None else unmeasured(decision.metrics),
@@ -233,15 +242,18 @@ def _bounds(
     If it has none, or an override has begun or ended since, the target's own limits are not known to them.
     """
     if decision is not None and decision.minimum is not None:
-        same = decision.steering.override == steering.override
+        same = decision.manual.override == steering.override
         if same or scaler is None:
             return decision.minimum, decision.maximum
     if scaler is None:
         return None, None
-    from autoscaler.decide.scaling_rules import bounds_of  # noqa: PLC0415 - slow, and `get` is to be quick
-
-    found = bounds_of(scaler, steering.override, () if decision is None else decision.schedules, Limits())
-    return found.minimum, found.maximum
+    entries = () if decision is None else open_entries(decision.remembered.rules.of)
+    found = combined(
+        scaler,
+        [Said(None, (), None, *each) for each in (schedules.bounds_of(entries), manual.bounds_of(steering.override))],
+        Limits(),
+    )
+    return found.minimum.size, found.maximum.size
 
 
 def conditions(decision: Decision) -> tuple[ConditionDocument, ...]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from autoscaler.documents.level import Level, wants_more_than_allowed
 from autoscaler.model import (
     CONNECTION_LIMITS,
+    HPA,
+    TARGET,
     Condition,
     ConditionType,
     Decision,
@@ -17,6 +20,8 @@ from autoscaler.model import (
     Reason,
     Step,
 )
+from autoscaler.rules import RULES, changes_proposals
+from autoscaler.rules.idle import IDLE
 
 
 class AutoscalerState(StrEnum):
@@ -104,8 +109,19 @@ def winner(decision: Decision) -> MetricOutcome | None:
 
 
 def limits(decision: Decision) -> Sequence[Step]:
-    """Return the steps that changed the number after the metrics."""
-    return [step for step in decision.trace if step.reason in _LIMITS]
+    """Return the steps that changed the number after the metrics, up to the size that is wanted."""
+    wanted = takewhile(lambda step: step.reason != Reason.RESCALE, decision.trace)
+    return [step for step in wanted if step.reason in _LIMITS or _is_rules(step)]
+
+
+def _is_rules(step: Step) -> bool:
+    others = step.source not in (HPA, TARGET) and step.reason != Reason.VALID_METRIC_FOUND
+    return others and not changes_proposals(step.source)
+
+
+def is_idle(decision: Decision) -> bool:
+    """Return whether the target was idle, or would have been but for a hold."""
+    return any(step.reason == IDLE for step in decision.trace)
 
 
 def state(decision: Decision | None, steering: ManualControls) -> AutoscalerState:
@@ -123,7 +139,7 @@ def state(decision: Decision | None, steering: ManualControls) -> AutoscalerStat
         return AutoscalerState.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
         return AutoscalerState.SCALING
-    if decision.idle:
+    if is_idle(decision):
         return AutoscalerState.IDLE
     if limited is not None and limited.status:
         return AutoscalerState.LIMITED
@@ -159,7 +175,9 @@ def _level(state: AutoscalerState, decision: Decision) -> Level:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
     unmeasured = any(metric.mostly_missing for metric in decision.metrics)
-    return Level.WARNING if capped or decision.warnings or decision.brakes or unmeasured else found
+    memories = decision.remembered.rules.of
+    needed = any(kind.needs_operator(memories[kind.name]) for kind in RULES if kind.name in memories)
+    return Level.WARNING if capped or decision.warnings or needed or unmeasured else found
 
 
 _LIMITS = frozenset(
@@ -170,8 +188,6 @@ _LIMITS = frozenset(
         Reason.SCALE_DOWN_LIMIT,
         Reason.TOO_FEW_REPLICAS,
         Reason.TOO_MANY_REPLICAS,
-        Reason.RECOVERING_SIZE,
-        Reason.IDLE,
         *CONNECTION_LIMITS,
     }
 )

@@ -10,17 +10,8 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.drain.job import PAUSES, STEP_SECONDS, Job, Tools
 from autoscaler.logger import Logger
-from autoscaler.model import (
-    Autoscaler,
-    AwaitingDrain,
-    Decision,
-    DrainAction,
-    DrainReport,
-    DrainRule,
-    Observed,
-    TargetRef,
-    TargetState,
-)
+from autoscaler.model import Autoscaler, AwaitingDrain, Decision, DrainReport, Observed, TargetRef, TargetState
+from autoscaler.rules.drain import DrainAction, DrainRule, drains_of
 from autoscaler.target import Adapter
 from autoscaler.threads import NoThread, spawn
 
@@ -70,8 +61,9 @@ class Drainer:
         """Begin, continue and stop drains as these decisions say, which are committed. `scalers`: by name."""
         self._free = self._most - sum([each.begun and not each.over.is_set() for each in self._all()])
         for made in recorded:
-            if made.drains or made.target in self._jobs:
-                self._follow(scalers[made.name].drain, observed.observations[made.name].target, made)
+            if drains_of(made.remembered.rules.of) or made.target in self._jobs:
+                rule = scalers[made.name].rules.find(DrainRule)
+                self._follow(rule, observed.observations[made.name].target, made)
 
     def keep(self, targets: Collection[TargetRef]) -> None:
         """Stop the drains of all other targets."""
@@ -94,7 +86,7 @@ class Drainer:
                 job.over.wait(max(0.0, until - time.monotonic()))
 
     def _follow(self, rule: DrainRule | None, state: object, made: Decision) -> None:
-        under_way = {each.instance: each for each in made.drains if each.ended is None}
+        under_way = {each.instance: each for each in drains_of(made.remembered.rules.of) if each.ended is None}
         jobs = {name: job for name, job in self._jobs.get(made.target, {}).items() if name in under_way}
         followed = list[Job]()
         if rule is not None and isinstance(state, TargetState) and state.awaiting_drain is not None:

@@ -5,9 +5,9 @@ from typing import Final
 from urllib.parse import quote
 
 from autoscaler.drain.attempt import ActionContext, Attempt
-from autoscaler.model import HttpDrainRule
 from autoscaler.net import HttpError
 from autoscaler.net.session import Session
+from autoscaler.rules.drain import HttpDrainRule
 
 TIMEOUT_SECONDS: Final = 5.0
 """Limit of one request."""

@@ -16,7 +16,8 @@ from autoscaler.drain import command, http, nodes
 from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.errors import TargetError, named
 from autoscaler.logger import Logger
-from autoscaler.model import AwaitingDrain, Call, DrainAction, DrainOutcome, DrainReport, DrainRule, TargetRef
+from autoscaler.model import AwaitingDrain, Call, DrainOutcome, DrainReport, TargetRef
+from autoscaler.rules.drain import DrainAction, DrainRule
 from autoscaler.target import Adapter
 from autoscaler.target.answers import checked_error
 

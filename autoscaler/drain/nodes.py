@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from autoscaler.drain.attempt import ActionContext, Attempt
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import NodeDrainRule
+from autoscaler.rules.drain import NodeDrainRule
 from autoscaler.target import Adapter, NodeDrain
 
 

@@ -11,11 +11,14 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from autoscaler.decide import decide, remember
-from autoscaler.decide.scaling_rules import Bounds, limit
-from autoscaler.decide.stabilization import down_window, up_window
+from autoscaler.hpa.policies import limit
+from autoscaler.hpa.stabilization import down_window, up_window
 from autoscaler.model import (
+    MAX_SIZE,
     Autoscaler,
     Behavior,
+    Bound,
+    Bounds,
     Decision,
     Direction,
     Failure,
@@ -28,10 +31,11 @@ from autoscaler.model import (
     SelectPolicy,
     Step,
 )
+from autoscaler.rules import changes_proposals
 
 _MAX_CYCLES: Final = 1_000
 """That are tried out, at most."""
-_ANY_SIZE: Final = Bounds(0, 2**31 - 1, "", "", minimum_scheduled=False, maximum_scheduled=False)
+_ANY_SIZE: Final = Bounds(Bound(0, ""), Bound(MAX_SIZE, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def stabilizing_recommendation(
     window = down_window(scaler) if down else up_window(scaler)
     cutoff = decision.now - window
     counted = [known for known in before if (known.at >= cutoff if scaler.behavior is None else known.at > cutoff)]
-    counted += decision.recommendations[:-1]  # a first cycle's own size
+    counted += decision.remembered.recommendations[:-1]  # a first cycle's own size
     holding = [known for known in counted if (known.replicas > step.before if down else known.replicas < step.before)]
     if not holding:
         return None
@@ -87,8 +91,8 @@ def stabilizing_recommendation(
 
 def allowed(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> int:
     """The size that the policies of a direction (OUT or IN) allow from `size` now, whatever the bounds."""
-    extreme = _ANY_SIZE.maximum if direction is Direction.OUT else _ANY_SIZE.minimum
-    return limit(extreme, size, _ANY_SIZE, behavior, known.scale_ups, known.scale_downs, now).after
+    extreme = MAX_SIZE if direction is Direction.OUT else 0
+    return limit(extreme, size, _ANY_SIZE, behavior, known.hpa.scale_ups, known.hpa.scale_downs, now).after
 
 
 def next_allowance(
@@ -98,7 +102,7 @@ def next_allowance(
     rules = behavior.scale_up if direction is Direction.OUT else behavior.scale_down
     if rules.select_policy is SelectPolicy.DISABLED:
         return None
-    changes = [*known.scale_ups, *known.scale_downs]
+    changes = [*known.hpa.scale_ups, *known.hpa.scale_downs]
     moments = {change.at + policy.period for change in changes for policy in rules.policies}
     present = allowed(size, behavior, known, direction, now)
     for moment in sorted(moment for moment in moments if moment > now):
@@ -111,11 +115,10 @@ def next_allowance(
 def lookback(scaler: Autoscaler) -> timedelta:
     """How far back anything remembered has a say.
 
-    The longest window, period of a policy, duration of a failure, time of a brake, or cooldown.
+    The longest window, period of a policy, or time of a rule.
     """
     longest, behavior = scaler.options.downscale_stabilization, scaler.behavior
-    longest = max([longest, *[metric.fallback.failure_duration for metric in scaler.metrics if metric.fallback]])
-    longest = max([longest, *scaler.brakes.times, *([] if scaler.cooldown is None else [scaler.cooldown])])
+    longest = max([longest, *[each for rule in scaler.rules for each in rule.times]])
     if behavior is None:
         return longest
     for rules in (behavior.scale_up, behavior.scale_down):
@@ -142,7 +145,11 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
 
 def _hurdles(decision: Decision) -> Sequence[Step]:
     """What it did to the number after the metrics."""
-    return [step for step in decision.trace if step.before != step.after and step.reason not in _NOT_HURDLES]
+    return [
+        step
+        for step in decision.trace
+        if step.before != step.after and step.reason not in _NOT_HURDLES and not changes_proposals(step.source)
+    ]
 
 
 _NOT_HURDLES: Final = frozenset({Reason.VALID_METRIC_FOUND, Reason.RESCALE, Reason.SETTLED})

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from autoscaler.decide.scaling_rules import bounds_of
-from autoscaler.decide.schedules import counted, open_at
 from autoscaler.errors import TargetError
-from autoscaler.model import Autoscaler, Limits, Observation, ScheduleEntry, TargetState
+from autoscaler.model import Autoscaler, Limits, Observation, TargetState
+from autoscaler.rules.bounds import combined
+from autoscaler.rules.rule import Said
+from autoscaler.rules.schedules import bounds_of, counted, entries_of, open_at
+from autoscaler.windows import ScheduleEntry
 
 _MAX_START_UP: Final = timedelta(minutes=15)
 """An instance that took longer to become ready was unready in between, and its time is ignored."""
@@ -38,7 +40,7 @@ class ScheduledChange:
 
 def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Iterator[ScheduledChange]:
     """Yield each change after `begin` and before `end`, in order: what the daemon finds open when a window changes."""
-    windows = (window for entry in scaler.schedules for window in entry.windows(begin, end))
+    windows = (window for entry in entries_of(scaler) for window in entry.windows(begin, end))
     present = open_at(scaler, begin)
     before = scheduled_bounds(scaler, present)
     for at in sorted({at for window in windows for at in window if begin < at < end}):
@@ -73,12 +75,13 @@ def suggested_lead_time(scaler: Autoscaler, observed: Observation | None) -> tim
     """
     if observed is None or isinstance(observed.target, TargetError):
         return None
-    leads = [each.lead_time for each in scaler.schedules if each.min_replicas is not None]
+    leads = [each.lead_time for each in entries_of(scaler) if each.min_replicas is not None]
     known = start_up_time(observed.target) if leads else None
     return known if known is not None and min(leads) < known else None
 
 
 def scheduled_bounds(scaler: Autoscaler, open_entries: Sequence[ScheduleEntry]) -> ScheduledBounds:
     """Return the bounds while these entries are open, without an override and the target's own limits."""
-    found = bounds_of(scaler, None, counted(scaler, open_entries), Limits())
-    return ScheduledBounds(found.minimum, found.maximum)
+    minimum, maximum = bounds_of(counted(scaler, open_entries))
+    found = combined(scaler, [Said(minimum=minimum, maximum=maximum)], Limits())
+    return ScheduledBounds(found.minimum.size, found.maximum.size)

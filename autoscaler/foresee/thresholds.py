@@ -6,7 +6,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from autoscaler.decide.proposals import propose
 from autoscaler.model import (
     Autoscaler,
     Failure,
@@ -20,6 +19,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import MAX_MILLI
+from autoscaler.rules import propose
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _settled(spec: MetricSpec, outcome: MetricOutcome, state: TargetState) -> bo
     """Whether the instances that HPA counts are as many as the size."""
     if has_samples(spec.type):
         weights = {instance.name: instance.weight for instance in state.instances}
-        others = sum(weights.get(name, 1) for name in (*outcome.not_ready, *outcome.missing, *outcome.warming))
+        others = sum(weights.get(name, 1) for name in (*outcome.not_ready, *outcome.missing, *outcome.aside))
         return outcome.ready + others == state.replicas
     if spec.target.type is TargetType.AVERAGE_VALUE or state.replicas == 0:
         return True
@@ -99,7 +99,7 @@ def _totals(reading: Reading, outcome: MetricOutcome) -> Callable[[int], Reading
     """The same reading with another total: all that the arithmetic looks at. None without a sample that counts."""
     if isinstance(reading, ValueReading):
         return lambda total: ValueReading((total,))
-    passed_over = {*outcome.not_ready, *outcome.missing, *outcome.warming, *outcome.ignored}
+    passed_over = {*outcome.not_ready, *outcome.missing, *outcome.aside, *outcome.ignored}
     counted = [name for name in reading.samples if name not in passed_over]
     if not counted:
         return None

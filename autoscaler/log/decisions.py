@@ -13,8 +13,8 @@ from typing import Final
 from zlib import crc32
 
 from autoscaler.bucket import TokenBucket
+from autoscaler.changed import differs
 from autoscaler.clock import Clock
-from autoscaler.decide import differs
 from autoscaler.documents.verdict import headline
 from autoscaler.isolation import each
 from autoscaler.log import line

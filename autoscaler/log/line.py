@@ -6,6 +6,7 @@ from autoscaler.documents import notation
 from autoscaler.documents.verdict import headline
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
+from autoscaler.rules.schedules import open_entries
 
 EVENT = "decision"
 
@@ -18,7 +19,7 @@ def keys(decision: Decision) -> dict[str, Any]:
     A metric has `missing`, the number of running instances without a usable sample, and `warming`, the number of those
     that warm up, unless it is 0.
     """
-    condition = headline(decision)
+    condition, schedules = headline(decision), open_entries(decision.remembered.rules.of)
     return {
         "autoscaler": decision.name,
         "target": str(decision.target),
@@ -34,15 +35,15 @@ def keys(decision: Decision) -> dict[str, Any]:
                 "value": notation.value(metric),
                 "target": notation.target(metric.target),
                 **({"missing": len(metric.missing)} if metric.missing else {}),
-                **({"warming": len(metric.warming)} if metric.warming else {}),
+                **({"warming": len(metric.aside)} if metric.aside else {}),
             }
             for metric in decision.metrics
         ],
         "conditions": {
-            condition.type.value: [str(condition.status), condition.reason] for condition in decision.conditions
+            str(condition.type): [str(condition.status), condition.reason] for condition in decision.conditions
         },
         "dry_run": decision.dry_run,
-        **({"schedules": [each.name for each in decision.schedules]} if decision.schedules else {}),
+        **({"schedules": [each.name for each in schedules]} if schedules else {}),
     }
 
 

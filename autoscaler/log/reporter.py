@@ -11,12 +11,13 @@ from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
 from autoscaler.model import Decision, Reason, ShardName
 from autoscaler.record import Cut
+from autoscaler.rules.manual import OVERRIDE_ENDED, PAUSE_ENDED
 from autoscaler.text import listed
 
 _NAMED_IN_STATUS: Final = 3
 _LOGGED_DOUBTFUL: Final = 20
 """`check` shows them all."""
-_ENDED: Final[Mapping[str, str]] = {Reason.PAUSE_ENDED: "pause_ended", Reason.OVERRIDE_ENDED: "override_ended"}
+_ENDED: Final[Mapping[str, str]] = {PAUSE_ENDED: "pause_ended", OVERRIDE_ENDED: "override_ended"}
 """Reasons of events that are logged, as `paused`, `overridden` and `resumed` are -> the log's event."""
 
 

@@ -15,6 +15,8 @@ from autoscaler.isolation import each
 from autoscaler.metrics.families import counter, gauge
 from autoscaler.metrics.words import Action, action_of
 from autoscaler.model import Autoscaler, Decision, DrainOutcome, MetricOutcome, MetricTarget, TargetType
+from autoscaler.rules.brakes import Brakes, active_brakes
+from autoscaler.rules.drain import DrainRule, drains_of
 
 _GAUGES: Final = {
     "autoscalers": "Autoscalers that this daemon serves.",
@@ -94,7 +96,11 @@ class Latest:
                     known.rescales = Counter(known.rescales) + Counter([action])
                     known.turns += known.last_move not in (Action.NONE, action)
                     known.last_move = action
-                ended = Counter(each.outcome for each in made.drains if each.outcome and each.ended == made.now)
+                ended = Counter(
+                    each.outcome
+                    for each in drains_of(made.remembered.rules.of)
+                    if each.outcome and each.ended == made.now
+                )
                 known.drained = Counter(known.drained) + ended
 
     def warnings(self) -> Mapping[str, str]:
@@ -150,14 +156,17 @@ def _add_configured(found: _Families, known: _Known) -> None:
     for action in _MOVES:
         found.add("rescales_total", {**mine, "action": action}, known.rescales.get(action, 0))
     found.add("direction_changes_total", mine, known.turns)
-    on = () if made is None else [each.brake for each in made.brakes]
-    for brake in scaler.brakes.configured:
-        found.add("brake_active", {**mine, "brake": brake}, brake in on)
-    if scaler.drain is not None:
-        ages = [] if made is None else made.drain_ages
+    brakes, drain = scaler.rules.find(Brakes), scaler.rules.find(DrainRule)
+    if brakes is not None:
+        on = () if made is None else [each.brake for each in active_brakes(made.remembered.rules.of)]
+        for brake in brakes.all:
+            found.add("brake_active", {**mine, "brake": brake}, brake in on)
+    if drain is not None:
+        open_drains = () if made is None else drains_of(made.remembered.rules.of)
+        ages = [made.now - each.began for each in open_drains if made is not None and each.ended is None]
         found.add("drains", mine, len(ages))
         found.add("drain_oldest_seconds", mine, max(ages, default=timedelta(0)).total_seconds())
-        found.add("drain_timeout_seconds", mine, scaler.drain.timeout.total_seconds())
+        found.add("drain_timeout_seconds", mine, drain.timeout.total_seconds())
         for outcome in DrainOutcome:
             found.add("drains_ended_total", {**mine, "outcome": outcome}, known.drained.get(outcome, 0))
 
@@ -180,8 +189,8 @@ def _add_decision(found: _Families, made: Decision) -> None:
         found.add("metric_missing_ratio", labels, metric.missing_ratio)
         found.add("metric_fallback_active", labels, 1 if metric.on_fallback else None)
     found.add("unmatched_samples", mine, sum(len(each.unmatched) + each.more_unmatched for each in made.metrics))
-    if made.steering.pause is not None:
-        found.add("paused", {**mine, "direction": made.steering.pause.direction}, 1)
+    if made.manual.pause is not None:
+        found.add("paused", {**mine, "direction": made.manual.pause.direction}, 1)
 
 
 def _labels(made: Decision) -> Sequence[dict[str, str]]:

@@ -6,38 +6,27 @@ unknown to the cyclic collector: nothing in them can refer back to them.
 """
 
 from autoscaler.model.aging import later
-from autoscaler.model.brake import (
-    NO_BRAKES,
-    ActiveBrake,
-    Brake,
-    BrakeMemory,
-    Brakes,
-    InstanceLoss,
-    LossBrake,
-    OutsideChange,
-    OutsideChangeBrake,
-    OwnSize,
-    Shortfall,
-    UnfulfilledBrake,
-)
+from autoscaler.model.bounds import HPA, LIMITS, TARGET, Bound, Bounds
 from autoscaler.model.condition import Condition, ConditionType
-from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Step
-from autoscaler.model.deployment import DeploymentMemory, SizeReset
-from autoscaler.model.drain import (
-    Drain,
-    DrainAction,
+from autoscaler.model.decision import Decision, Event, EventType, Outcome, Proposed, Remembered, Step
+from autoscaler.model.history import History, HpaMemory, PendingWrite, Recommendation, ScaleEvent, Status
+from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.notice import Notice, NoticeType
+from autoscaler.model.observation import (
+    CivilTime,
     DrainOutcome,
     DrainReport,
-    DrainRule,
-    HttpDrainRule,
-    NodeDrainRule,
+    Failure,
+    InstanceReading,
+    Observation,
+    Observed,
+    Reading,
+    Sample,
+    ValueReading,
 )
-from autoscaler.model.history import History, PendingWrite, Recommendation, ScaleEvent, Status
-from autoscaler.model.metric import FallbackState, MetricFailure, MetricOutcome
-from autoscaler.model.notice import Notice, NoticeType
-from autoscaler.model.observation import Failure, InstanceReading, Observation, Observed, Reading, Sample, ValueReading
+from autoscaler.model.query import Query
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
-from autoscaler.model.schedule import CivilTime, OpenEntry, ScheduleEntry
+from autoscaler.model.rule import NO_MEMORIES, NO_RULES, ConfiguredRule, Memories, Rules, UnknownRule
 from autoscaler.model.shard import ShardName, shard_of
 from autoscaler.model.sharing import WITHOUT_LIMITS, ConnectionLimits, LimitUsage, Removal, RemovalBudget
 from autoscaler.model.sighting import Sighting, Sightings
@@ -49,12 +38,10 @@ from autoscaler.model.spec import (
     Autoscaler,
     Behavior,
     ControllerOptions,
-    Fallback,
     MetricSpec,
     MetricTarget,
     MetricType,
     PolicyType,
-    Query,
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,

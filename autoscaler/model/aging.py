@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from autoscaler.model.rule import Memories
 from autoscaler.model.steering import ManualControls
 
 _T = TypeVar("_T")
@@ -26,6 +27,8 @@ def _later(value: object, by: timedelta) -> object:
         return tuple([_later(each, by) for each in value])
     if isinstance(value, dict):
         return {key: _later(each, by) for key, each in value.items()}
+    if isinstance(value, Memories):
+        return Memories({name: later(each, by) for name, each in value.of.items()})
     if isinstance(value, Struct) and not isinstance(value, ManualControls):
         return replace(value, **{name: _later(getattr(value, name), by) for name in value.__struct_fields__})
     return value

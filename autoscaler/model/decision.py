@@ -1,20 +1,17 @@
 """What one cycle decided, and why."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from autoscaler.errors import TargetError
-from autoscaler.model.brake import ActiveBrake, BrakeMemory
+from autoscaler.model.bounds import Bounds
 from autoscaler.model.condition import Condition
-from autoscaler.model.deployment import DeploymentMemory
-from autoscaler.model.drain import Drain
 from autoscaler.model.history import Recommendation, ScaleEvent, Status
-from autoscaler.model.metric import MetricFailure, MetricOutcome
-from autoscaler.model.reason import Reason
-from autoscaler.model.schedule import OpenEntry
+from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.rule import NO_MEMORIES, Memories
 from autoscaler.model.steering import Direction, ManualControls
 from autoscaler.model.target import Conflict, Held, ScaleChange, TargetRef, Unchanged, Written
 
@@ -40,8 +37,10 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
 class Step(Struct, frozen=True, gc=False):
     """One stage of a decision: what it did to the number and why."""
 
+    source: str
+    """HPA, TARGET, a rule's name, or LIMITS."""
     reason: str
-    """A `Reason`, or an adapter's own word for a hold."""
+    """A word: HPA's, the rule's, or an adapter's for a hold."""
     before: int
     after: int
     detail: str
@@ -56,6 +55,24 @@ class Proposed(Struct, frozen=True, gc=False):
 
 Outcome: TypeAlias = Written | Unchanged | Held | Conflict | Proposed | TargetError
 """What a write came to, as `act` reports it."""
+
+
+class Remembered(Struct, frozen=True, gc=False):
+    """What the next cycle remembers of a decision, beside its conditions."""
+
+    status: Status = Status()
+    recommendations: tuple[Recommendation, ...] = ()
+    """New ones, in order."""
+    scale_ups: tuple[ScaleEvent, ...] = ()
+    """New ones, in order."""
+    scale_downs: tuple[ScaleEvent, ...] = ()
+    """New ones, in order."""
+    scale_event: ScaleEvent | None = None
+    """The change's own, once it is written; None: none is kept, or it is among the others already."""
+    scaled_to_zero: bool | None = None
+    """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""
+    rules: Memories = NO_MEMORIES
+    """All that the rules remember next."""
 
 
 class Decision(Struct, frozen=True):
@@ -75,52 +92,29 @@ class Decision(Struct, frozen=True):
     events: tuple[Event, ...]
     metrics: tuple[MetricOutcome, ...]
     trace: tuple[Step, ...]
-    status: Status
-    recommendations: tuple[Recommendation, ...] = ()
-    """To remember, in order."""
-    scale_ups: tuple[ScaleEvent, ...] = ()
-    """To remember, in order."""
-    scale_downs: tuple[ScaleEvent, ...] = ()
-    """To remember, in order."""
-    scale_event: ScaleEvent | None = None
-    """The change's own, to remember once it is written; None: none is kept, or it is among the others already."""
-    scaled_to_zero: bool | None = None
-    """What the condition ScaledToZero becomes when the change is written; None: it stays as it is."""
+    remembered: Remembered
     error: str | None = None
     """Why HPA's reconcile would have returned an error; a decision may still stand beside it."""
     outcome: Outcome | None = None
     """None: nothing was to be written."""
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
     """The target's own, for the operator."""
-    minimum: int | None = None
-    """The bounds in force: of the configuration, its schedules, an operator and the target."""
-    maximum: int | None = None
-    steering: ManualControls = ManualControls()
+    bounds: Bounds | None = None
+    """Those in force: of the configuration, its rules and the target. None: the target could not be read."""
+    manual: ManualControls = ManualControls()
     """What operators have asked for, as far as it was in force."""
     ready: int | None = None
     """Units of the size read that were ready; None: that is not known."""
-    failing: tuple[MetricFailure, ...] = ()
-    """To remember: the metrics with a fallback that have no value."""
-    brakes: tuple[ActiveBrake, ...] = ()
-    """Those that are on, in the order in which they give the reason for a hold."""
-    brake_memory: BrakeMemory | None = None
-    """To remember; None: there are no brakes."""
-    schedules: tuple[OpenEntry, ...] = ()
-    """The entries of schedules that were open and counted."""
-    deployments: DeploymentMemory | None = None
-    """To remember; None: no deployment has set the size."""
-    drains: tuple[Drain, ...] = ()
-    """To remember: of the instances that wait to be let go, and of those just gone."""
 
     @property
-    def idle(self) -> bool:
-        """Whether the target was idle, or would have been but for a hold."""
-        return any(step.reason == Reason.IDLE for step in self.trace)
+    def minimum(self) -> int | None:
+        """The minimum in force."""
+        return None if self.bounds is None else self.bounds.minimum.size
 
     @property
-    def drain_ages(self) -> tuple[timedelta, ...]:
-        """How long each drain has been under way."""
-        return tuple([self.now - each.began for each in self.drains if each.ended is None])
+    def maximum(self) -> int | None:
+        """The maximum in force."""
+        return None if self.bounds is None else self.bounds.maximum.size
 
     @property
     def written(self) -> int | None:

@@ -4,11 +4,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from autoscaler.model.brake import BrakeMemory
 from autoscaler.model.condition import Condition
-from autoscaler.model.deployment import DeploymentMemory
-from autoscaler.model.drain import Drain
-from autoscaler.model.metric import MetricFailure, MetricOutcome
+from autoscaler.model.metric import MetricOutcome
+from autoscaler.model.rule import NO_MEMORIES, Memories
 from autoscaler.model.steering import ManualControls
 
 
@@ -51,8 +49,8 @@ class PendingWrite(Struct, frozen=True, gc=False):
         return (self,) if self.earlier is None else (self, *self.earlier.and_earlier)
 
 
-class History(Struct, frozen=True, gc=False):
-    """Everything a decision remembers. `decide.remember` says what is kept of it for how long."""
+class HpaMemory(Struct, frozen=True, gc=False):
+    """What HPA itself remembers. `autoscaler.hpa.memory` says what is kept of it for how long."""
 
     recommendations: tuple[Recommendation, ...] = ()
     """In order of time; only those that a window can still be decided by."""
@@ -62,17 +60,16 @@ class History(Struct, frozen=True, gc=False):
     """In the same order."""
     conditions: tuple[Condition, ...] = ()
     status: Status = Status()
-    unfinished: PendingWrite | None = None
-    steering: ManualControls = ManualControls()
+
+
+class History(Struct, frozen=True, gc=False):
+    """Everything a decision remembers, and what operators have asked for."""
+
+    hpa: HpaMemory = HpaMemory()
+    pending: PendingWrite | None = None
+    manual: ManualControls = ManualControls()
     at: datetime | None = None
     """Of the last decision; None: there was none."""
-    failing: tuple[MetricFailure, ...] = ()
-    """The metrics with a fallback that had no value in it."""
-    brakes: BrakeMemory | None = None
-    """None: there were no brakes."""
-    deployments: DeploymentMemory | None = None
-    """None: no deployment has set the size."""
-    drains: tuple[Drain, ...] = ()
-    """Of instances that wait to be let go."""
     warnings: tuple[str, ...] = ()
     """Of the target, when it was last read."""
+    rules: Memories = NO_MEMORIES

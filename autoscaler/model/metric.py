@@ -1,7 +1,5 @@
-"""What one metric came to in one cycle, and since when it has had no value."""
+"""What one metric came to in one cycle."""
 
-from datetime import datetime
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -26,7 +24,7 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     average_utilization: int | None = None
     """Whole percents of the requests."""
     ratio: float | None = None
-    """The usage ratio that the proposal was made from; None when the metric failed."""
+    """The usage ratio that the proposal was made from; None when the metric failed, or its total and the size are 0."""
     proposal: int | None = None
     """Replicas that this metric alone asks for; None when it failed and no fallback stands in for it."""
     error: str | None = None
@@ -38,7 +36,8 @@ class MetricOutcome(Struct, frozen=True, gc=False):
     """How many instances these units are; None: as many, because no instance weighs more than 1."""
     not_ready: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    warming: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    """Instances whose samples a rule sets aside: they warm up."""
     ignored: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -93,25 +92,3 @@ class MetricOutcome(Struct, frozen=True, gc=False):
                 return self.average_value
             case TargetType.VALUE:
                 return self.value
-
-
-class FallbackState(StrEnum):
-    """Whether the fallback of a metric without a value stands in for it."""
-
-    WAITING = "waiting"
-    """Not yet: its failure duration has not passed."""
-    ACTIVE = "active"
-    FAILED = "failed"
-    """It should, and its own query failed, too."""
-
-
-class MetricFailure(Struct, frozen=True, gc=False):
-    """A metric with a fallback that has no value. Kept from cycle to cycle until it has one again."""
-
-    type: MetricType
-    name: str
-    number: int
-    """Its place among the autoscaler's metrics of this type and name, from 0."""
-    since: datetime
-    """The first cycle in which it had none."""
-    fallback: FallbackState

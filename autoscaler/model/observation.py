@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from autoscaler.errors import TargetError
-from autoscaler.model.drain import DrainReport
-from autoscaler.model.schedule import CivilTime
 from autoscaler.model.sighting import Sightings
 from autoscaler.model.target import TargetRef, TargetState
 from autoscaler.quantity import Milli
@@ -55,6 +54,37 @@ class Failure(Struct, frozen=True, gc=False):
 
 
 Reading: TypeAlias = InstanceReading | ValueReading
+
+
+class CivilTime(Struct, frozen=True, gc=False):
+    """Civil time, by which schedules open and close, beside a cycle's `now`."""
+
+    ahead: timedelta = timedelta(0)
+    """By how much it is ahead of `now`. Setting the wall clock changes both."""
+    doubted: bool = False
+    """Whether it differs by a minute or more from the time of a Prometheus that the autoscaler asks."""
+
+
+class DrainOutcome(StrEnum):
+    """How a drain ended."""
+
+    DONE = "done"
+    """The action succeeded, and the instance was let go."""
+    TIMED_OUT = "timeout"
+    """The drain's timeout passed, and the instance was let go."""
+    GONE = "gone"
+    """The instance no longer waits: it ended, or its back end or another client let it go."""
+
+
+class DrainReport(Struct, frozen=True, gc=False):
+    """What the daemon did for one drain, as far as it knows when a cycle observes."""
+
+    instance: str
+    detail: str = ""
+    outcome: DrainOutcome | None = None
+    """DONE or TIMED_OUT, from the moment at which the instance is to be let go; None: the action goes on."""
+    released: bool = False
+    """Whether the back end has accepted that."""
 
 
 class Observation(Struct, frozen=True):

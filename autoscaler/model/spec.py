@@ -10,9 +10,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from autoscaler.model.brake import NO_BRAKES, Brakes
-from autoscaler.model.drain import DrainRule
-from autoscaler.model.schedule import ScheduleEntry
+from autoscaler.model.query import Query
+from autoscaler.model.rule import NO_RULES, Rules
 from autoscaler.model.target import TargetRef
 from autoscaler.quantity import Milli
 
@@ -50,44 +49,6 @@ class MetricTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """One PromQL expression and how its samples are used."""
-
-    expr: str
-    prometheus: str = "default"
-    """Name of the source in the configuration's `prometheus`."""
-    match: tuple[tuple[str, str], ...] = ()
-    """Labels (name, value) that a sample must carry to be this user's; sorted."""
-    instance_label: str | None = None
-    """Label that names the instance.
-
-    None: the first present of alloc_id, task_id, container_id, instance_id, instance.
-    """
-    window: timedelta = timedelta(seconds=60)
-    """What a sample averages over, for the cpu readiness rule."""
-    max_age: timedelta | None = None
-    """Oldest sample that is used; None: whatever Prometheus returns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """What stands in for a metric that has had no value for long. Exactly one of `replicas` and `query` is given.
-
-    As Kubernetes' KEP-5679 proposes (ExternalMetricFallback); no release has it. `query` and `allow_scale_in` are ours,
-    and so is a fallback of any type of metric.
-    """
-
-    failure_duration: timedelta = timedelta(seconds=180)
-    """How long the metric must have been without a value, from the first cycle without one."""
-    replicas: int | None = None
-    """What the metric then proposes; at least 1."""
-    query: Query | None = None
-    """Where its value then comes from; its samples are used as the metric's own are."""
-    allow_scale_in: bool = False
-    """Whether the proposal may be below the current size."""
-
-
-@dataclass(frozen=True, slots=True)
 class MetricSpec:
     """One metric of an autoscaler."""
 
@@ -103,10 +64,6 @@ class MetricSpec:
     """Label that names the container. None: the first present of task, container."""
     described_object: str | None = None
     """Object only, `kind/name`; only shown."""
-    fallback: Fallback | None = None
-    """None: without a value the metric proposes nothing."""
-    activation: Milli | None = None
-    """The metric is active above it. None: activity does not depend on it."""
 
     @property
     def request_query(self) -> Query | None:
@@ -187,7 +144,7 @@ class ControllerOptions:
     cpu_initialization_period: timedelta = timedelta(minutes=5)
     initial_readiness_delay: timedelta = timedelta(seconds=30)
     scale_to_zero: bool = True
-    """HPA's feature gate HPAScaleToZero, Kubernetes 1.37's default; always on outside conformance tests."""
+    """HPA's feature gate HPAScaleToZero; always on outside conformance tests."""
 
 
 class VictimOrder(StrEnum):
@@ -222,29 +179,17 @@ class Autoscaler:
     victims: VictimRule | None = None
     labels: tuple[tuple[str, str], ...] = ()
     """(key, value), sorted; only to select by."""
-    brakes: Brakes = NO_BRAKES
-    schedules: tuple[ScheduleEntry, ...] = ()
-    """The entries of all its schedules, in the configuration's order."""
-    recover_size: bool = True
-    """Whether a size that a deployment reset returns to what it was."""
-    warm_up: timedelta | None = None
-    """How long after an instance was first ready its samples do not count. None: the target's own."""
-    drain: DrainRule | None = None
-    """None: instances that leave are not drained."""
-    cooldown: timedelta | None = None
-    """How long after the last activity the size goes to 0. None: activity does not matter.
-
-    Source: KEDA's ScaledObject, idleReplicaCount and cooldownPeriod.
-    """
+    rules: Rules = NO_RULES
+    """What is configured beside HPA's own."""
 
     @property
     def queries(self) -> Iterator[Query]:
-        """Its queries in the order of use."""
+        """Its queries: of its metrics, its rules and its victims."""
         for metric in self.metrics:
             yield metric.query
             if metric.request_query:
                 yield metric.request_query
-            if metric.fallback and metric.fallback.query:
-                yield metric.fallback.query
+        for rule in self.rules:
+            yield from rule.queries
         if self.victims and self.victims.query:
             yield self.victims.query

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
-from autoscaler.config.kept_labels import instance_labels
+from autoscaler.fields.kept_labels import instance_labels
 from autoscaler.model import Instance
 from autoscaler.observe.result import Point
 from autoscaler.text import plain

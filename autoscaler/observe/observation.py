@@ -10,7 +10,6 @@ from autoscaler.model import (
     CivilTime,
     Failure,
     Instance,
-    MetricSpec,
     Observation,
     Reading,
     TargetState,
@@ -19,6 +18,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.readings import instance_samples, read
+from autoscaler.rules.fallback import fallback_queries
 
 
 def observation(
@@ -44,18 +44,15 @@ def _fallbacks(
     scaler: Autoscaler, instances: Sequence[Instance], answers: Answers, now: datetime
 ) -> tuple[Reading | Failure | None, ...]:
     """Return the readings of the fallbacks' queries. They run in every cycle, so that a broken one is noticed early."""
-    for metric in scaler.metrics:
-        if metric.fallback is not None and metric.fallback.query is not None:
-            return tuple([_fallback(metric, instances, answers, now) for metric in scaler.metrics])
-    return ()
-
-
-def _fallback(
-    metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime
-) -> Reading | Failure | None:
-    if metric.fallback is None or metric.fallback.query is None:
-        return None
-    return read(replace(metric, query=metric.fallback.query), instances, answers, now)
+    queries = fallback_queries(scaler)
+    if not any(queries):
+        return ()
+    return tuple(
+        [
+            None if query is None else read(replace(metric, query=query), instances, answers, now)
+            for metric, query in zip(scaler.metrics, queries, strict=True)
+        ]
+    )
 
 
 def _victims(

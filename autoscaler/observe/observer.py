@@ -166,7 +166,7 @@ class Observer:
         return complete, changed
 
     def _civil(self, scaler: Autoscaler, ahead: timedelta) -> CivilTime:
-        if not scaler.schedules:
+        if not any(rule.by_calendar for rule in scaler.rules):
             return CivilTime()
         civil = self._clock.now() + ahead
         sources = [self._sources[name] for name in {each.prometheus for each in questions_of(scaler)}]

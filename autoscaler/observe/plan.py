@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from autoscaler.model import Autoscaler, Query
+from autoscaler.model import Autoscaler, Query, Rules
 
 
 class Question(NamedTuple):
@@ -47,11 +47,9 @@ def with_queries(scaler: Autoscaler, change: Callable[[Query], Query]) -> Autosc
     metrics = []
     for metric in scaler.metrics:
         request = change(metric.request) if isinstance(metric.request, Query) else metric.request
-        fallback = metric.fallback
-        if fallback and fallback.query:
-            fallback = replace(fallback, query=change(fallback.query))
-        metrics.append(replace(metric, query=change(metric.query), request=request, fallback=fallback))
+        metrics.append(replace(metric, query=change(metric.query), request=request))
     victims = scaler.victims
     if victims and victims.query:
         victims = replace(victims, query=change(victims.query))
-    return replace(scaler, metrics=tuple(metrics), victims=victims)
+    rules = Rules([rule.with_queries(change) for rule in scaler.rules])
+    return replace(scaler, metrics=tuple(metrics), victims=victims, rules=rules)

@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.config.kept_labels import names_no_instance
-from autoscaler.decide.instances import NOT_SCRAPED_YET, are_new
 from autoscaler.errors import MetricError, named
+from autoscaler.fields.kept_labels import names_no_instance
+from autoscaler.hpa.instances import NOT_SCRAPED_YET, are_new
 from autoscaler.model import (
     Failure,
     Instance,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import label_text, quoted
+from autoscaler.fields.kept_labels import label_text, quoted
 
 _OPERATORS: Final = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 """Names of promql-parser's operators, whose values cannot be hashed."""

@@ -2,11 +2,12 @@
 
 Uses msgspec's MessagePack, which encodes the model's frozen dataclasses and checks types when it decodes. This module
 adds what msgspec refuses: lone surrogates, which JSON answers and back ends can contain, and whole numbers beyond
-64 bits.
+64 bits. What rules remember and how they are configured are bytes by the rule's name, which the rule's own type reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any, Final, Generic, TypeVar
 
@@ -14,6 +15,8 @@ import msgspec
 import zstandard
 
 from autoscaler.errors import StateError
+from autoscaler.model import NO_MEMORIES, ConfiguredRule, Memories, Rules, UnknownRule
+from autoscaler.rules import rule_named
 
 _T = TypeVar("_T")
 
@@ -34,27 +37,76 @@ class Binary(Generic[_T]):
     def __init__(self, kind: Any) -> None:
         """`kind`: a type that msgspec supports, of plain values and frozen dataclasses."""
         self._kind = kind
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(kind).decode
+        self._encode = msgspec.msgpack.Encoder(enc_hook=_of_rules).encode
+        self._decode = msgspec.msgpack.Decoder(kind, dec_hook=_to_rules).decode
 
     def dump(self, value: _T) -> bytes:
         """Return the value as bytes. Equal values give equal bytes, except for the order of sets and mappings."""
         try:
             return self._encode(value)
         except (UnicodeEncodeError, OverflowError):
-            return _ESCAPED + self._encode(_escape(msgspec.to_builtins(value)))
+            return _ESCAPED + self._encode(
+                _escape(msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_of_rules))
+            )
 
     def load(self, data: bytes) -> _T:
         """Return the value of `dump`. Raises StateError if this version cannot read it."""
         try:
             if data[:1] == _ESCAPED:
                 plain = _unescape(msgspec.msgpack.decode(data[1:]))
-                escaped: _T = msgspec.convert(plain, self._kind)
+                escaped: _T = msgspec.convert(plain, self._kind, dec_hook=_to_rules)
                 return escaped
             value: _T = self._decode(data)
         except (msgspec.MsgspecError, ValueError, TypeError) as error:
             raise StateError(f"a recorded value cannot be read: {error}; {_DAMAGED}") from error
         return value
+
+
+def _of_rules(value: Any) -> Any:
+    """Return rules' settings or memories as bytes by the rule's name. An unknown rule's stay as they were read."""
+    if isinstance(value, Rules):
+        return {rule.name: _settings_of(rule) for rule in value}
+    if isinstance(value, Memories):
+        return {name: one if isinstance(one, bytes) else _binary(type(one)).dump(one) for name, one in value.of.items()}
+    raise NotImplementedError(f"{type(value).__name__} is no value of the model")
+
+
+def _settings_of(rule: ConfiguredRule) -> bytes:
+    kind: Any = type(rule)
+    return rule.settings if isinstance(rule, UnknownRule) else _binary(kind).dump(rule)
+
+
+def _to_rules(kind: Any, value: Any) -> Any:
+    if kind is Rules:
+        return Rules([_rule(name, settings) for name, settings in _by_name(value)])
+    if kind is Memories:
+        return Memories({name: _memory(name, body) for name, body in _by_name(value)}) if value else NO_MEMORIES
+    raise NotImplementedError(f"{kind} is no value of the model")
+
+
+def _by_name(value: Any) -> Iterable[tuple[str, bytes]]:
+    """Return the rules' bytes with the rules' names. Raises ValidationError if the value has another form."""
+    found: dict[str, bytes] = msgspec.convert(value, dict[str, bytes], builtin_types=(bytes,))
+    return found.items()
+
+
+def _rule(name: str, settings: bytes) -> ConfiguredRule:
+    kind: Any = rule_named(name)
+    found: ConfiguredRule = UnknownRule(name, settings) if kind is None else _binary(kind).load(settings)
+    return found
+
+
+def _memory(name: str, body: bytes) -> msgspec.Struct | bytes:
+    kind: Any = rule_named(name)
+    if kind is None or kind.memory is None:
+        return body
+    found: msgspec.Struct = _binary(kind.memory).load(body)
+    return found
+
+
+@cache
+def _binary(kind: Any) -> "Binary[Any]":
+    return Binary(kind)
 
 
 def _escape(value: Any) -> Any:

@@ -15,8 +15,10 @@ from autoscaler.model import (
     Autoscaler,
     Decision,
     History,
+    HpaMemory,
     PendingWrite,
     Recommendation,
+    Remembered,
     ScaleEvent,
     Sightings,
     TargetRef,
@@ -48,7 +50,7 @@ class _Remembered(msgspec.Struct, array_like=True):
     recommendations: tuple[tuple[int, int], ...]
     scale_ups: tuple[tuple[int, int], ...]
     scale_downs: tuple[tuple[int, int], ...]
-    unfinished: PendingWrite | None
+    pending: PendingWrite | None
     decision: tuple[bytes, ...] | None
     """Columns DECISION of the newest decision, which include the rest of the History. None: there is none."""
     spec: int
@@ -168,10 +170,10 @@ def memory_body(
     return _REMEMBERED.dump(
         _Remembered(
             0 if history.at is None else micros_of(now - history.at),
-            tuple([(each.replicas, micros_of(now - each.at)) for each in history.recommendations]),
-            tuple([(each.change, micros_of(now - each.at)) for each in history.scale_ups]),
-            tuple([(each.change, micros_of(now - each.at)) for each in history.scale_downs]),
-            history.unfinished,
+            tuple([(each.replicas, micros_of(now - each.at)) for each in history.hpa.recommendations]),
+            tuple([(each.change, micros_of(now - each.at)) for each in history.hpa.scale_ups]),
+            tuple([(each.change, micros_of(now - each.at)) for each in history.hpa.scale_downs]),
+            history.pending,
             decision,
             spec,
             spec_digest,
@@ -188,18 +190,18 @@ def _columns_of(latest: Decision | None, history: History) -> tuple[bytes, ...] 
 
 
 class PendingRow(NamedTuple):
-    """A memory with an intent, to be committed before the write."""
+    """A memory with a pending write, to be committed before the write."""
 
     entry: Entry
     history: History
-    """The History with the intent."""
+    """The History with the pending write."""
     row: dict[str, Any]
 
     @classmethod
     def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "PendingRow":
-        """`history`: with the unfinished write. Raises OverflowError if a size is too large."""
-        assert history.unfinished is not None  # noqa: S101 - for mypy: it is the intent
-        sizes = [history.unfinished.decided_from, *[each.size for each in history.unfinished.and_earlier]]
+        """`history`: with the pending write. Raises OverflowError if a size is too large."""
+        assert history.pending is not None  # noqa: S101 - for mypy: it is the write
+        sizes = [history.pending.decided_from, *[each.size for each in history.pending.and_earlier]]
         return cls(
             entry,
             history,
@@ -358,24 +360,22 @@ def _entry(row: Any, moment: Moment) -> Entry:
     """Return the entry of a row that is read at `moment`. Raises StateError, and what a damaged value raises."""
     kept = _REMEMBERED.load(row.body)
     latest = _latest(kept, row)
+    new = Remembered() if latest is None else latest.remembered
     history = History(
-        recommendations=tuple([Recommendation(size, from_micros(row.at - age)) for size, age in kept.recommendations]),
-        scale_ups=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_ups]),
-        scale_downs=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_downs]),
-        unfinished=kept.unfinished,
+        hpa=HpaMemory(
+            recommendations=tuple(
+                [Recommendation(size, from_micros(row.at - age)) for size, age in kept.recommendations]
+            ),
+            scale_ups=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_ups]),
+            scale_downs=tuple([ScaleEvent(change, from_micros(row.at - age)) for change, age in kept.scale_downs]),
+            conditions=() if latest is None else latest.conditions,
+            status=new.status,
+        ),
+        pending=kept.pending,
+        at=None if latest is None else latest.now,
+        warnings=() if latest is None else latest.warnings,
+        rules=new.rules,
     )
-    if latest is not None:
-        history = msgspec.structs.replace(
-            history,
-            conditions=latest.conditions,
-            status=latest.status,
-            at=latest.now,
-            failing=latest.failing,
-            brakes=latest.brake_memory,
-            deployments=latest.deployments,
-            drains=latest.drains,
-            warnings=latest.warnings,
-        )
     return Entry(
         id=row.id,
         seq=row.seq,

@@ -13,14 +13,11 @@ import msgspec
 
 from autoscaler.errors import AutoscalerError, TargetError, error_class, error_of
 from autoscaler.model import (
-    ActiveBrake,
-    BrakeMemory,
+    Bounds,
     CivilTime,
     Condition,
     Conflict,
     Decision,
-    DeploymentMemory,
-    Drain,
     DrainReport,
     Event,
     Failure,
@@ -28,14 +25,14 @@ from autoscaler.model import (
     HoldReason,
     InstanceReading,
     ManualControls,
-    MetricFailure,
+    Memories,
     MetricOutcome,
     Observation,
-    OpenEntry,
     Outcome,
     Proposed,
     Reading,
     Recommendation,
+    Remembered,
     Sample,
     ScaleChange,
     ScaleEvent,
@@ -95,25 +92,19 @@ class _Values(msgspec.Struct, array_like=True):
 
 
 class RareChanges(msgspec.Struct, array_like=True):
-    """The part of a decision that rarely changes. The names are those of Decision."""
+    """The part of a decision that rarely changes. `rules` is what they remember."""
 
     conditions: tuple[Condition, ...]
     warnings: tuple[str, ...]
-    steering: ManualControls
-    minimum: int | None
-    maximum: int | None
+    manual: ManualControls
+    bounds: Bounds | None
     dry_run: bool
     ready: int | None
-    failing: tuple[MetricFailure, ...]
-    brakes: tuple[ActiveBrake, ...]
-    brake_memory: BrakeMemory | None
-    schedules: tuple[OpenEntry, ...] = ()
-    deployments: DeploymentMemory | None = None
-    drains: tuple[Drain, ...] = ()
+    rules: Memories
 
 
-_rare_values: Final = attrgetter(*RareChanges.__struct_fields__)
-"""Returns these fields of a decision."""
+_rare_values: Final = attrgetter("conditions", "warnings", "manual", "bounds", "dry_run", "ready", "remembered.rules")
+"""Returns what RareChanges has of a decision, in order."""
 
 
 class _FrequentChanges(msgspec.Struct, array_like=True):
@@ -185,7 +176,8 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
 
 def decision_columns(decision: Decision) -> Columns:
     """Return the columns DECISION."""
-    now, status = decision.now, decision.status
+    now, new = decision.now, decision.remembered
+    status = new.status
     rare = RareChanges(*_rare_values(decision))
     frequent = _FrequentChanges(
         decision.current,
@@ -195,13 +187,11 @@ def decision_columns(decision: Decision) -> Columns:
         decision.trace,
         (status.current, status.desired),
         None if status.metrics is decision.metrics or status.metrics == decision.metrics else status.metrics,
-        tuple([(each.replicas, micros_of(now - each.at)) for each in decision.recommendations]),
-        tuple([(each.change, micros_of(now - each.at)) for each in decision.scale_ups]),
-        tuple([(each.change, micros_of(now - each.at)) for each in decision.scale_downs]),
-        None
-        if decision.scale_event is None
-        else (decision.scale_event.change, micros_of(now - decision.scale_event.at)),
-        decision.scaled_to_zero,
+        tuple([(each.replicas, micros_of(now - each.at)) for each in new.recommendations]),
+        tuple([(each.change, micros_of(now - each.at)) for each in new.scale_ups]),
+        tuple([(each.change, micros_of(now - each.at)) for each in new.scale_downs]),
+        None if new.scale_event is None else (new.scale_event.change, micros_of(now - new.scale_event.at)),
+        new.scaled_to_zero,
         decision.error,
         None if decision.outcome is None else _outcome(decision.outcome),
     )
@@ -243,15 +233,25 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
         events=frequent.events,
         metrics=metrics,
         trace=frequent.trace,
-        status=Status(*frequent.status, shown),
-        recommendations=tuple([Recommendation(size, from_micros(at - age)) for size, age in frequent.recommendations]),
-        scale_ups=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_ups]),
-        scale_downs=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_downs]),
-        scale_event=None if event is None else ScaleEvent(event[0], from_micros(at - event[1])),
-        scaled_to_zero=frequent.scaled_to_zero,
+        remembered=Remembered(
+            status=Status(*frequent.status, shown),
+            recommendations=tuple(
+                [Recommendation(size, from_micros(at - age)) for size, age in frequent.recommendations]
+            ),
+            scale_ups=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_ups]),
+            scale_downs=tuple([ScaleEvent(change, from_micros(at - age)) for change, age in frequent.scale_downs]),
+            scale_event=None if event is None else ScaleEvent(event[0], from_micros(at - event[1])),
+            scaled_to_zero=frequent.scaled_to_zero,
+            rules=rare.rules,
+        ),
         error=frequent.error,
         outcome=None if frequent.outcome is None else _outcome_from(*frequent.outcome),
-        **msgspec.structs.asdict(rare),
+        conditions=rare.conditions,
+        warnings=rare.warnings,
+        manual=rare.manual,
+        bounds=rare.bounds,
+        dry_run=rare.dry_run,
+        ready=rare.ready,
     )
 
 

@@ -190,7 +190,7 @@ class Ledger:
                 continue
             entry = entries.setdefault(key, Entry())
             known = entry.shift(self._moment)
-            entry.recalled = known if asked == known.steering else replace(known, steering=asked)
+            entry.recalled = known if asked == known.manual else replace(known, manual=asked)
             histories[scaler.name] = entry.recalled
         self._recalled = histories
         return histories

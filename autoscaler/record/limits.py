@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from autoscaler.decide import apply_limits
-from autoscaler.decide.removals import Counted, count, settle
 from autoscaler.errors import StateError
+from autoscaler.limits.connection_limits import apply_limits
+from autoscaler.limits.removals import Counted, count, settle
 from autoscaler.model import (
     CONNECTION_LIMITS,
     MAX_PERIOD,
@@ -44,7 +44,7 @@ class _IntendedRemoval(NamedTuple):
     counted: Counted
     seq: int
     earlier: int
-    """The `seq` of the unfinished removal that this one includes; its own if there is none."""
+    """The `seq` of the pending removal that this one includes; its own if there is none."""
 
 
 class Limits:
@@ -183,9 +183,9 @@ def _intend_removals(
     known = {(one.name, one.at): one for one in standing.removals}
     intended, rows = dict[int, _IntendedRemoval](), list[dict[str, Any]]()
     for entry, made in pairs:
-        unfinished = entry.recalled.unfinished
-        before = None if unfinished is None else known.get((made.name, unfinished.at))
-        counted = count(made, unfinished, 0 if before is None else before.instances)
+        pending = entry.recalled.pending
+        before = None if pending is None else known.get((made.name, pending.at))
+        counted = count(made, pending, 0 if before is None else before.instances)
         if counted is not None:
             seq = entry.next_seq(made.now)
             intended[entry.id] = _IntendedRemoval(counted, seq, seq if before is None else before.seq)

@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import Struct
 from sqlalchemy import Connection, Table, insert
 
-from autoscaler.decide import changed, remember
-from autoscaler.decide.connection_limits import counted_size
-from autoscaler.decide.notices import notices
+from autoscaler.changed import changed
+from autoscaler.decide import remember
 from autoscaler.isolation import each
+from autoscaler.limits.connection_limits import counted_size
 from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
 from autoscaler.moment import Moment
+from autoscaler.notices import notices
 from autoscaler.record import schema
 from autoscaler.record.ages import time_columns
 from autoscaler.record.binary import Binary, pack
@@ -74,7 +75,7 @@ class Recording:
         if columns is None or whole:
             columns = self.all_columns()
         history = remember(self.scaler, entry.recalled, self.decision)
-        counted = counted_size(self.decision, history.unfinished)
+        counted = counted_size(self.decision, history.pending)
         counted = entry.counted if counted is None else in_64_bits(counted)  # None: the size could not be read
         row = Row(
             number,

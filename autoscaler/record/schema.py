@@ -32,7 +32,7 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 11
+VERSION: Final = 12
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()

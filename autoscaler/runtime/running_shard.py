@@ -111,7 +111,7 @@ class Ports:
 
         Daemons that share a state then open and close schedules at one time.
         """
-        if not any(scaler.schedules for scaler in scalers):
+        if not any(rule.by_calendar for scaler in scalers for rule in scaler.rules):
             return timedelta(0)
         civil = self.ledger.database_time()
         return timedelta(0) if civil is None else timedelta(seconds=int((civil - self.clock.now()).total_seconds()))

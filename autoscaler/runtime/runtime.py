@@ -8,6 +8,7 @@ further cycle here, and is given back when no thread uses it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,11 +16,10 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import CycleResult
-from autoscaler.decide.schedules import make_windows
 from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, ShardName, shard_of
+from autoscaler.model import Autoscaler, ConfiguredRule, ShardName, shard_of
 from autoscaler.observe import AskedAlone, Gates
 from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.runtime.building import Builder, BuiltAdapter
@@ -135,9 +135,9 @@ class Runtime:
         if self._membership is not None and not self._membership.joined:
             self._configure(wanted, settings)
             self._stop.run_interruptibly(self._membership.join)
-        scheduled = [scaler for scaler in settings.autoscalers if scaler.schedules]
-        if scheduled:
-            self._stop.run_interruptibly(partial(make_windows, scheduled, self._clock.now()))
+        slow = [rule for scaler in settings.autoscalers for rule in scaler.rules if rule.by_calendar]
+        if slow:
+            self._stop.run_interruptibly(partial(_prepare, slow, self._clock.now()))
         kept = {
             name for name, one in self.running.items() if name in wanted and wanted[name].adapter == one.wanted.adapter
         }
@@ -380,3 +380,8 @@ class Runtime:
         used = {one.name for one in left if one.overdue_seconds() < self._longest_hang} | self.running.keys()
         leaving, held = self._membership.excess(), self._membership.held()
         self._membership.give_back({name for name in held if name in leaving or name not in self._wanted} - used)
+
+
+def _prepare(rules: Sequence[ConfiguredRule], at: datetime) -> None:
+    for rule in rules:
+        rule.prepare(at)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef, shard_of
+from autoscaler.rules.drain import DrainRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
                 dry_targets=frozenset(
                     scaler.target for scaler in used if scaler.dry_run and settings.adapters[name.adapter].one_host
                 ),
-                drains={scaler.target: scaler.drain.hook for scaler in used if scaler.drain is not None},
+                drains={
+                    scaler.target: rule.hook for scaler in used if (rule := scaler.rules.find(DrainRule)) is not None
+                },
                 nodes={name: settings.adapters[name] for name in _nodes_of(used)},
             ),
             used,
@@ -71,7 +74,8 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
 
 def _nodes_of(scalers: Sequence[Autoscaler]) -> Collection[str]:
     """Return the connections whose nodes are drained for these autoscalers."""
-    return {scaler.drain.nomad.adapter for scaler in scalers if scaler.drain is not None and scaler.drain.nomad}
+    rules = [scaler.rules.find(DrainRule) for scaler in scalers]
+    return {rule.nomad.adapter for rule in rules if rule is not None and rule.nomad is not None}
 
 
 def refuse_other_hosts(settings: Settings, host: str) -> None:

@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.decide.steering import overridden, paused, resumed
 from autoscaler.model import Event as ModelEvent
 from autoscaler.model import ManualControls, Override, Pause
 from autoscaler.quantity import parse_duration
 from autoscaler.record import State
+from autoscaler.rules.manual import overridden, paused, resumed
 from autoscaler.scenarios.file import Event
 
 _BY: Final = "the test"

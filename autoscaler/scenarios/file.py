@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, PlainValidator, model_validator
 
-from autoscaler.config.fields import CountOrZero, Flag, PositiveDuration, PositiveQuantity, Section, SyncPeriod, Text
+from autoscaler.fields.types import CountOrZero, Flag, PositiveDuration, PositiveQuantity, Section, SyncPeriod, Text
 from autoscaler.model import Direction
 from autoscaler.observe.selectors import NAME, Matcher, selectors, written
 from autoscaler.scenarios.notation import Values

@@ -203,9 +203,9 @@ class _Writer:
                 what = deployment if self._was_deployed(place, expected) else f"resize: {name}"
                 yield f"{at}, {what}, replicas: {made.current}"
             expected = made.current if made.written is None else made.written
-            if made.steering != asked:
-                yield from (f"{at}, {each}" for each in _commands(asked, made.steering, name))
-                asked = made.steering
+            if made.manual != asked:
+                yield from (f"{at}, {each}" for each in _commands(asked, made.manual, name))
+                asked = made.manual
 
     def _was_deployed(self, place: int, before: int | None) -> bool:
         """Whether a deployment set the size of this cycle. An adapter may say so in the next one."""

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from autoscaler.config import Settings, load
-from autoscaler.config.document import Loc, YamlDocument
-from autoscaler.config.fields import suggest
+from autoscaler.config.document import YamlDocument
 from autoscaler.config.file_of_model import read_model
 from autoscaler.config.problems import Problems
 from autoscaler.errors import ConfigError
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, MetricSpec
 from autoscaler.observe.plan import Question, question
 from autoscaler.quantity import format_duration
+from autoscaler.rules.fallback import fallback_queries
 from autoscaler.scenarios.answers import Answer
 from autoscaler.scenarios.events import clock_step
 from autoscaler.scenarios.file import File, Signal, Subject, Test, openmetrics_series
@@ -156,7 +158,7 @@ class _Check:
         for name, scaler in scalers.items():
             subject, group, loc = self._test.autoscalers[name], groups[name], ("autoscalers", name)
             self._check_metrics(scaler, subject)
-            for spec in scaler.metrics:
+            for spec, fallback in zip(scaler.metrics, fallback_queries(scaler), strict=True):
                 signal, is_load = self._signal(subject, spec, loc)
                 for query in (spec.query, spec.request_query):
                     if query is None:
@@ -168,9 +170,9 @@ class _Check:
                         of_load = is_load and query is spec.query
                         answer = Answer.of(given, spec, query, group, is_load=of_load)
                         self._put(answers.setdefault(question(query), []), answer, spec, loc)
-                if spec.fallback is not None and (query := spec.fallback.query) is not None and query.expr in shared:
-                    answer = Answer.of(shared[query.expr], spec, query, group)
-                    self._put(answers.setdefault(question(query), []), answer, spec, loc)
+                if fallback is not None and fallback.expr in shared:
+                    answer = Answer.of(shared[fallback.expr], spec, fallback, group)
+                    self._put(answers.setdefault(question(fallback), []), answer, spec, loc)
         return answers
 
     def _put(self, answers: list[Answer], answer: Answer, spec: MetricSpec, loc: Loc) -> None:

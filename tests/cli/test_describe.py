@@ -8,20 +8,11 @@ from autoscaler.cli.tables.queries import query_text
 from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.documents.rules import QueryDocument
 from autoscaler.layout import Screen
-from autoscaler.model import (
-    Brakes,
-    Direction,
-    Failure,
-    Fallback,
-    LossBrake,
-    ManualControls,
-    OutsideChangeBrake,
-    Override,
-    Pause,
-    Phase,
-    ScheduleEntry,
-    UnfulfilledBrake,
-)
+from autoscaler.model import Direction, Failure, ManualControls, Override, Pause, Phase, Rules
+from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.schedules import Schedules
+from autoscaler.windows import ScheduleEntry
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, samples, scaler, state, value
 from tests.decide.build import instances as ready
@@ -94,8 +85,8 @@ def test_a_condition_keeps_its_transition_time_over_a_restart(online: ServedScen
 
 def test_an_active_fallback_is_shown(online: ServedScene) -> None:
     """It is shown beside the missing value, among the conditions and as an event."""
-    queue = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=15), 9))
-    fallen = Recorded(online.state.ledger("fleet"), named(scaler(queue), "fallen"))
+    falling = replace(scaler(QUEUE_15), rules=Rules([Fallbacks((MetricFallback(timedelta(seconds=15), 9),))]))
+    fallen = Recorded(online.state.ledger("fleet"), named(falling, "fallen"))
     fallen.now = datetime.now(UTC) - timedelta(seconds=60)
     for _ in range(3):
         fallen.step(Failure("no answer"))
@@ -112,7 +103,7 @@ def test_an_active_fallback_is_shown(online: ServedScene) -> None:
 def braked(online: ServedScene, wanted: int) -> str:
     """Describe an autoscaler whose size was set from 3 to 5 from outside, while the queue asks for `wanted`."""
     brakes, name = Brakes(UnfulfilledBrake(), LossBrake(50), OutsideChangeBrake()), f"braked-{wanted}"
-    life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), brakes=brakes), name))
+    life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), rules=Rules([brakes])), name))
     life.now = datetime.now(UTC) - timedelta(seconds=60)
     life.queue(45)
     life.size = 5
@@ -241,7 +232,9 @@ def test_open_schedules_are_shown_with_the_lead_time_that_they_lack(online: Serv
         always = ScheduleEntry("office", "UTC", "0 0 * * *", timedelta(days=2), min_replicas=4)
         early = replace(always, lead_time=timedelta(seconds=lead_time))
         name = f"early-{lead_time}"
-        life = Recorded(online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), schedules=(early,)), name), 4)
+        life = Recorded(
+            online.state.ledger("fleet"), named(replace(scaler(QUEUE_15), rules=Rules([Schedules((early,))])), name), 4
+        )
         life.now = datetime.now(UTC) - timedelta(seconds=60)
         slow = [replace(each, started_at=LONG_AGO - timedelta(seconds=90)) for each in ready(4)]
         life.step(value(60_000), target=state(4, slow))

@@ -8,7 +8,6 @@ from autoscaler.errors import TargetError, TargetNotScalable, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Failure,
-    Fallback,
     Hold,
     HoldReason,
     Instance,
@@ -21,6 +20,7 @@ from autoscaler.model import (
     Phase,
     Query,
     Reading,
+    Rules,
     Sample,
     TargetRef,
     TargetState,
@@ -30,6 +30,7 @@ from autoscaler.model import (
     VictimRule,
 )
 from autoscaler.observe.failure import Unsampled
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
 from tests.replaced import replace
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -196,7 +197,7 @@ def test_the_warnings_of_a_target_and_what_resets_its_size_are_shown() -> None:
 
 def test_the_query_of_a_fallback_is_checked() -> None:
     """The operator finds a mistake in it before the fallback is needed."""
-    one = scaler(replace(_QUEUE, fallback=Fallback(query=Query("crude"))), _CPU)
+    one = replace(scaler(_QUEUE, _CPU), rules=Rules([Fallbacks((MetricFallback(query=Query("crude")), None))]))
     readings = (ValueReading((5000,)), reading("a"))
     for target, other, text, wrong in (
         (state(instance("a")), ValueReading((3000,)), "1 sample, sum 3", False),

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.config import load
-from autoscaler.model import Fallback, MetricType, TargetType
+from autoscaler.model import MetricType, TargetType
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
 
 V2 = """\
 apiVersion: v1
@@ -105,8 +106,9 @@ def test_a_fallback_is_imported(file: Path, tmp_path: Path, given: str, seconds:
     config = tmp_path / "autoscaler.yaml"
     config.write_text(out.replace("expr: ''", "expr: up") + "adapters: {swarm: {type: docker-swarm}}\n")
     (web,) = load(config).autoscalers
-    assert web.metrics[4].fallback == Fallback(timedelta(seconds=seconds), 8)
-    assert all(metric.fallback is None for metric in web.metrics[:4])
+    assert web.rules.find(Fallbacks) == Fallbacks(
+        (None, None, None, None, MetricFallback(timedelta(seconds=seconds), 8))
+    )
 
 
 def test_metrics_that_need_a_query_are_listed_with_their_positions(file: Path) -> None:

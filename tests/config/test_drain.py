@@ -8,7 +8,7 @@ import pytest
 
 from autoscaler.config.loader import load_text
 from autoscaler.errors import ConfigError
-from autoscaler.model import DrainAction, DrainRule, HttpDrainRule, NodeDrainRule
+from autoscaler.rules.drain import DrainAction, DrainRule, HttpDrainRule, NodeDrainRule
 
 METRIC = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
 
@@ -32,7 +32,7 @@ def text(drain: str, adapter: str = "fleet") -> str:
 
 
 def rule(drain: str, adapter: str = "fleet") -> DrainRule | None:
-    return load_text(Path("autoscaler.yaml"), text(drain, adapter)).autoscalers[0].drain
+    return load_text(Path("autoscaler.yaml"), text(drain, adapter)).autoscalers[0].rules.find(DrainRule)
 
 
 def problems(drain: str, adapter: str = "fleet") -> Sequence[str]:

@@ -13,6 +13,8 @@ from autoscaler.config.grants import queries_of
 from autoscaler.config.outside import Granted, read_outside
 from autoscaler.errors import ConfigError
 from autoscaler.model import TargetRef
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.schedules import entries_of
 from tests.config.conftest import Load
 
 MAIN: Mapping[str, Any] = {
@@ -124,10 +126,12 @@ def test_the_ceiling_caps_every_number(settings: Settings) -> None:
     numbers = {"minReplicas": 400, "maxReplicas": 600, "schedules": [entry, "night"]}
     own = {**numbers, **external(fallback={"replicas": 550})}
     ((scaler, *_),) = [(each.scaler,) for each in read(settings, own)]
-    fallback = scaler.metrics[0].fallback
+    fallbacks = scaler.rules.find(Fallbacks)
+    assert fallbacks is not None
+    fallback = fallbacks.of[0]
     assert fallback is not None
     assert (scaler.min_replicas, scaler.max_replicas, fallback.replicas) == (20, 20, 20)
-    assert [(each.min_replicas, each.max_replicas) for each in scaler.schedules] == [(20, 20), (20, None)]
+    assert [(each.min_replicas, each.max_replicas) for each in entries_of(scaler)] == [(20, 20), (20, None)]
 
 
 def test_a_shared_query_of_a_granted_source_may_be_used(settings: Settings) -> None:

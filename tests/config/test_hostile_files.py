@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.cli.output import MAX_PROBLEMS
-from autoscaler.config.promql import MAX_OPERATORS
+from autoscaler.fields.promql import MAX_OPERATORS
 
 pytestmark = pytest.mark.slow
 

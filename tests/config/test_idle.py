@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import ConfigError
+from autoscaler.rules.idle import Idle
 from tests.config.conftest import Load
 from tests.config.test_load import HEAD, SCALER
 
@@ -34,14 +35,13 @@ def test_the_size_depends_on_activity_where_it_can_be_zero(
 ) -> None:
     """minReplicas: 0 alone is HPA's scale to zero; with an activation or a cooldown it is KEDA's."""
     (found,) = load_text(text(own, activation)).autoscalers
-    assert found.cooldown == cooldown
-    assert found.metrics[0].activation == above
+    assert found.rules.find(Idle) == (None if cooldown is None else Idle(cooldown, (above,)))
 
 
 def test_a_metric_of_instances_has_no_activation(load_text: Load) -> None:
     """It has no value while nothing runs."""
     (found,) = load_text(text(", idleReplicas: 0", "", PODS)).autoscalers
-    assert [metric.activation for metric in found.metrics] == [0, None]
+    assert found.rules.find(Idle) == Idle(timedelta(minutes=5), (0, None))
 
 
 def test_a_setting_without_an_effect_is_a_hint(load_text: Load) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.config.promql import parse
+from autoscaler.fields.promql import parse
 from tests.config.conftest import Load
 
 HEAD = "adapters: {a: {type: groups}}\nqueries: {all: {expr: sum(load)}}\nautoscalers:\n"

@@ -15,6 +15,7 @@ from autoscaler.config import (
     Tls,
     WebSettings,
 )
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
 from tests.config.conftest import Load
 from tests.replaced import replace
 
@@ -193,14 +194,16 @@ def test_every_metric_type_may_have_a_fallback(load_text: Load, kind: str, rest:
     """Its duration defaults to three minutes; its query may be a shared one."""
     key = kind[:1].lower() + kind[1:]
 
-    def fallback(text: str) -> model.Fallback | None:
+    def fallback(text: str) -> MetricFallback | None:
         metric = f"{{type: {kind}, {key}: {{query: {{expr: q}}, {rest}, fallback: {text}}}}}"
-        return scaler(load_text, metric=metric, head=f"{HEAD}queries: {{crude: {{expr: crude}}}}\n").metrics[0].fallback
+        found = scaler(load_text, metric=metric, head=f"{HEAD}queries: {{crude: {{expr: crude}}}}\n")
+        fallbacks = found.rules.find(Fallbacks)
+        return None if fallbacks is None else fallbacks.of[0]
 
-    assert fallback("{replicas: 3}") == model.Fallback(timedelta(seconds=180), 3)
+    assert fallback("{replicas: 3}") == MetricFallback(timedelta(seconds=180), 3)
     given = "{failureDurationSeconds: 60, query: {ref: crude, match: {a: b}}, allowScaleIn: true}"
     shared = model.Query("crude", match=(("a", "b"),))
-    assert fallback(given) == model.Fallback(timedelta(seconds=60), None, shared, allow_scale_in=True)
+    assert fallback(given) == MetricFallback(timedelta(seconds=60), None, shared, allow_scale_in=True)
 
 
 def test_a_behavior_block_of_a_manifest_loads_unchanged(load_text: Load) -> None:

@@ -8,8 +8,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autoscaler.config import load, promql
+from autoscaler.config import load
 from autoscaler.errors import ConfigError, Problem
+from autoscaler.fields import promql
 
 
 def problems_of(file: Path) -> Sequence[Problem]:

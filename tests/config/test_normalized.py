@@ -118,3 +118,11 @@ def test_an_added_or_removed_autoscaler_is_one_difference(tmp_path: Path) -> Non
     removed, added = changed(tmp_path, "  - name: web", "  - name: shop")
     assert (removed.path, removed.after) == ("autoscalers[web]", None)
     assert (added.path, added.before) == ("autoscalers[shop]", None)
+
+
+def test_keys_of_rules_stand_behind_a_sections_own(tmp_path: Path) -> None:
+    """A reader finds the metric's name and query first."""
+    text = FILE.replace("target: {type: Value, value: 1}", "target: {type: Value, value: 1}, fallback: {replicas: 2}")
+    scaler = normalized(file(tmp_path, text))["autoscalers"][0]
+    assert list(scaler["metrics"][0]["external"]) == ["metric", "query", "target", "fallback"]
+    assert list(scaler)[:2] == ["name", "labels"]

@@ -11,9 +11,9 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.config.kept_labels import names_no_instance
-from autoscaler.config.promql import parse
-from autoscaler.config.promql_functions import FUNCTIONS, OTHERS, near_function
+from autoscaler.fields.kept_labels import names_no_instance
+from autoscaler.fields.promql import parse
+from autoscaler.fields.promql_functions import FUNCTIONS, OTHERS, near_function
 from tests.config.conftest import Load
 from tests.config.test_load import EXTERNAL, HEAD, SCALER, query
 from tests.observe.planner.build import ask, plan

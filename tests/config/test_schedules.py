@@ -9,7 +9,8 @@ import pytest
 
 from autoscaler.config.loader import load_text
 from autoscaler.errors import ConfigError
-from autoscaler.model import ScheduleEntry
+from autoscaler.rules.schedules import entries_of
+from autoscaler.windows import ScheduleEntry
 
 OFFICE = '{cron: "0 8 * * 1-5", duration: 10h, timezone: Europe/Berlin, minReplicas: 10}'
 NIGHT = '{cron: "0 20 * * *", until: "0 6 * * *", timezone: Europe/Berlin, maxReplicas: 0}'
@@ -37,7 +38,7 @@ def text(own: str, *shared: str) -> str:
 
 
 def entries(own: str, *shared: str) -> Sequence[ScheduleEntry]:
-    return load_text(Path("autoscaler.yaml"), text(own, *shared)).autoscalers[0].schedules
+    return entries_of(load_text(Path("autoscaler.yaml"), text(own, *shared)).autoscalers[0])
 
 
 def problems(own: str, *shared: str) -> Sequence[str]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from autoscaler.rules.warm_up import WarmUp
 from tests.config.conftest import Load
 from tests.config.test_load import EXTERNAL, HEAD, SCALER, scaler
 
@@ -16,7 +17,8 @@ PODS = "{type: Pods, pods: {metric: {name: p}, query: %s, target: {type: Average
 )
 def test_a_warm_up_of_zero_is_not_the_same_as_none(load_text: Load, own: str, warm_up: timedelta | None) -> None:
     """Without the key the Auto Scaling group's own applies; 0s switches that off."""
-    assert scaler(load_text, own).warm_up == warm_up
+    rule = scaler(load_text, own).rules.find(WarmUp)
+    assert (None if rule is None else rule.duration) == warm_up
 
 
 @pytest.mark.parametrize(("metric", "hinted"), [(EXTERNAL, True), (PODS, False)], ids=["External", "Pods"])

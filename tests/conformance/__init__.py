@@ -1,4 +1,4 @@
-"""The answers of the real HorizontalPodAutoscaler, and what compares `decide/` with them.
+"""The answers of the real HorizontalPodAutoscaler, and what compares decisions with them.
 
 `python -m tests.conformance FILE...` runs scenario files; `scenario` describes their format.
 """

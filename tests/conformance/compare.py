@@ -1,13 +1,45 @@
-"""Runs scenarios through the public functions of `decide/` and compares every step with the real answer."""
+"""Runs scenarios through HPA alone, or the whole decision, and compares every step with the real answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler import decide as whole
+from autoscaler import hpa
 from autoscaler.errors import TargetRefused
-from autoscaler.model import Decision, History, MetricOutcome, Written
+from autoscaler.model import (
+    Autoscaler,
+    ConditionType,
+    Decision,
+    History,
+    ManualControls,
+    MetricOutcome,
+    Observation,
+    Outcome,
+    Reason,
+    Rules,
+    Written,
+)
 from tests.conformance.scenario import Scenario
+from tests.replaced import replace
+
+_CONDITIONS: Final = frozenset(map(str, ConditionType))
+_REASONS: Final = frozenset(map(str, Reason))
+
+
+class Pipeline(NamedTuple):
+    """What decides, and with what beside HPA's own specification."""
+
+    decide: Callable[[Autoscaler, Observation, History, datetime], Decision] = whole.decide
+    apply_outcome: Callable[[Decision, Outcome | None], Decision] = whole.apply_outcome
+    rules: Callable[[Autoscaler], Rules] | None = None
+    """None: none is configured."""
+    manual: ManualControls = ManualControls()
+
+
+WHOLE: Final = Pipeline()
+HPA_ALONE: Final = Pipeline(hpa.decide, hpa.apply_outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +56,36 @@ class Difference:
         return f"{self.scenario} step {self.step} {self.field}: expected {self.expected}, found {self.found}"
 
 
-def play(scenario: Scenario) -> list[Decision]:
+def play(scenario: Scenario, pipeline: Pipeline = WHOLE) -> list[Decision]:
     """The concluded decision of every step; history and the target's size carry over."""
-    history = History()
+    history = History(manual=pipeline.manual)
     replicas = status_replicas = 0
     decisions = []
     for step in scenario.steps:
         if step.scale is not None:
             replicas, status_replicas = step.scale
-        decision = decide(step.scaler, step.observation(replicas, status_replicas), history, step.now)
+        scaler = step.scaler if pipeline.rules is None else replace(step.scaler, rules=pipeline.rules(step.scaler))
+        decision = pipeline.decide(scaler, step.observation(replicas, status_replicas), history, step.now)
         change = decision.change
         if change is not None:
             if step.update_scale_error is None:
-                decision = apply_outcome(decision, Written(change.size))
+                decision = pipeline.apply_outcome(decision, Written(change.size))
                 replicas = status_replicas = change.size
             else:
-                decision = apply_outcome(decision, TargetRefused(step.update_scale_error))
-        history = remember(step.scaler, history, decision)
+                decision = pipeline.apply_outcome(decision, TargetRefused(step.update_scale_error))
+        history = hpa.remember(scaler, history, decision)
         decisions.append(decision)
     return decisions
 
 
-def differences(scenario: Scenario) -> Iterator[Difference]:
+def differences(scenario: Scenario, pipeline: Pipeline = WHOLE) -> Iterator[Difference]:
     """Every field of every step that differs from the real controller's answer."""
-    for index, (step, decision) in enumerate(zip(scenario.steps, play(scenario), strict=True)):
+    return compare(scenario, play(scenario, pipeline))
+
+
+def compare(scenario: Scenario, decisions: list[Decision]) -> Iterator[Difference]:
+    """Every field of every step in which these decisions differ from the real controller's answer."""
+    for index, (step, decision) in enumerate(zip(scenario.steps, decisions, strict=True)):
         found = answer(decision)
         for name, expected in _expected(step.expect).items():
             if found[name] != expected:
@@ -55,16 +93,18 @@ def differences(scenario: Scenario) -> Iterator[Difference]:
 
 
 def answer(decision: Decision) -> dict[str, object]:
-    """A decision in the words of a scenario's `expect`."""
+    """HPA's part of a decision, in the words of a scenario's `expect`."""
     return {
         "scaleTo": decision.written,
-        "currentReplicas": decision.status.current,
-        "desiredReplicas": decision.status.desired,
+        "currentReplicas": decision.remembered.status.current,
+        "desiredReplicas": decision.remembered.status.desired,
         "conditions": {
-            str(condition.type): (str(condition.status), condition.reason) for condition in decision.conditions
+            str(condition.type): (str(condition.status), condition.reason)
+            for condition in decision.conditions
+            if condition.type in _CONDITIONS
         },
-        "events": [event.reason for event in decision.events],
-        "currentMetrics": [_metric(metric) for metric in decision.status.metrics],
+        "events": [event.reason for event in decision.events if event.reason in _REASONS],
+        "currentMetrics": [_metric(metric) for metric in decision.remembered.status.metrics],
         "error": decision.error is not None,
     }
 

@@ -2,14 +2,18 @@
 
 import gzip
 import json
+from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from autoscaler.rules import RULES
 from tests.conformance.__main__ import main
-from tests.conformance.compare import differences
-from tests.conformance.scenario import read
+from tests.conformance.compare import HPA_ALONE, WHOLE, Pipeline, compare, differences, play
+from tests.conformance.inert import INERT, Inert
+from tests.conformance.scenario import Scenario, read
 
 DATA = Path(__file__).parent / "data"
 FIRST, SECOND = DATA / "hpa-1.36.jsonl.gz", DATA / "hpa-1.37.jsonl.gz"
@@ -21,11 +25,64 @@ def first_scenario() -> dict[str, object]:
     return scenario
 
 
-@pytest.mark.parametrize("file", [FIRST, SECOND], ids=lambda file: file.name)
-def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees(file: Path) -> None:
+@lru_cache
+def tenth(file: Path) -> list[Scenario]:
+    return list(islice(read(file), 150))
+
+
+def differing(scenarios: Iterable[Scenario], pipeline: Pipeline) -> list[str]:
+    return [str(each) for scenario in scenarios for each in differences(scenario, pipeline)]
+
+
+def differing_with(rule: Inert, scenarios: Iterable[Scenario]) -> tuple[int, list[str]]:
+    """Return how many scenarios the rule applies to, and where their answers differ."""
+    applied, found = 0, list[str]()
+    for scenario in scenarios:
+        decisions = play(scenario, rule.pipeline)
+        if rule.applies(scenario, decisions):
+            applied += 1
+            found += [str(each) for each in compare(scenario, decisions) if each.field in rule.fields]
+    return applied, found
+
+
+both_files = pytest.mark.parametrize("file", [FIRST, SECOND], ids=lambda file: file.name)
+both_pipelines = pytest.mark.parametrize("pipeline", [HPA_ALONE, WHOLE], ids=["hpa", "whole"])
+each_rule = pytest.mark.parametrize("rule", INERT)
+
+
+@both_files
+@both_pipelines
+def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees(file: Path, pipeline: Pipeline) -> None:
     """At once, before the whole takes its seconds."""
-    scenarios = islice(read(file), 150)
-    assert [str(each) for scenario in scenarios for each in differences(scenario)] == []
+    assert differing(tenth(file), pipeline) == []
+
+
+@both_files
+@each_rule
+def test_a_rule_that_cannot_act_changes_nothing_in_a_tenth(file: Path, rule: str) -> None:
+    """What an operator adds must leave HPA's decision alone until it has something to say."""
+    applied, found = differing_with(INERT[rule], tenth(file))
+    assert (found, applied > 75) == ([], True)
+
+
+@pytest.mark.slow
+@both_files
+@each_rule
+def test_a_rule_that_cannot_act_changes_no_recorded_answer(file: Path, rule: str) -> None:
+    applied, found = differing_with(INERT[rule], read(file))
+    assert (found, applied > 750) == ([], True)
+
+
+def test_each_rule_is_tried() -> None:
+    """A new rule is added to the list."""
+    assert {rule.name for rule in RULES} <= set(INERT)
+
+
+@pytest.mark.slow
+@both_files
+def test_hpa_alone_gives_every_recorded_answer(file: Path) -> None:
+    """Without the code of any rule."""
+    assert differing(read(file), HPA_ALONE) == []
 
 
 @pytest.mark.slow

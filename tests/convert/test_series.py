@@ -11,9 +11,9 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.config.promql import parse
 from autoscaler.convert.hpa import Identifier, Requirement, Selector
 from autoscaler.convert.series import series
+from autoscaler.fields.promql import parse
 from tests.servers.prometheus import running_prometheus
 
 LEGAL = [

@@ -28,7 +28,7 @@ def epochs(folder: Path, connection: str) -> set[int]:
 def announced(folder: Path) -> dict[str, PendingWrite]:
     """Return the unfinished write of each autoscaler with one."""
     query = "SELECT name, body FROM autoscaler JOIN memory ON memory.autoscaler_id = autoscaler.id"
-    found = {name: _REMEMBERED.load(body).unfinished for name, body in rows(folder, query)}
+    found = {name: _REMEMBERED.load(body).pending for name, body in rows(folder, query)}
     return {name: intent for name, intent in found.items() if intent is not None}
 
 
@@ -45,8 +45,8 @@ def assert_unbroken(recorded: list[Record]) -> None:
         assert after.history is not None
         assert after.decision.now > before.decision.now
         left = remember(before.scaler, before.history, before.decision)
-        assert (after.history.recommendations, after.history.scale_ups, after.history.at) == (
-            left.recommendations,
-            left.scale_ups,
+        assert (after.history.hpa.recommendations, after.history.hpa.scale_ups, after.history.at) == (
+            left.hpa.recommendations,
+            left.hpa.scale_ups,
             left.at,
         )

@@ -129,6 +129,6 @@ def test_a_write_that_hangs_while_the_number_of_shards_changes_is_counted_once(
     began = datetime.fromisoformat(third.notes("hangs", 1)[0][2])
     history = records(folder, "a")[-1].history
     assert history is not None
-    assert (history.unfinished, history.scale_ups) == (None, (ScaleEvent(2, began),))
+    assert (history.pending, history.hpa.scale_ups) == (None, (ScaleEvent(2, began),))
     assert {name: len(third.notes("writes", name)) for name in SHARD_OF} == dict.fromkeys(SHARD_OF, 1)
     assert announced(folder) == {}

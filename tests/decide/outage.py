@@ -1,27 +1,27 @@
 """An outage of a metric's source, on a virtual clock."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from autoscaler.decide import decide, remember
 from autoscaler.model import (
     Autoscaler,
     Behavior,
     Condition,
-    ConditionType,
     Decision,
     Failure,
-    Fallback,
     History,
     MetricSpec,
     Observation,
     PolicyType,
     Reading,
+    Rules,
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
 )
-from tests.decide.build import NOW, QUEUE_15, Life, state, value
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from tests.decide.build import NOW, QUEUE_15, Life, scaler, state, value
 from tests.replaced import replace
 
 DOWN = Failure("connection refused")
@@ -33,10 +33,24 @@ CALM = Behavior(
 """Scales in at once, so that a test sees what the metrics alone ask for."""
 
 
-def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: object) -> MetricSpec:
+class WithFallback(NamedTuple):
+    """A metric and its fallback."""
+
+    metric: MetricSpec
+    fallback: MetricFallback
+
+
+def with_fallback(spec: MetricSpec = QUEUE_15, seconds: int = 180, **keys: object) -> WithFallback:
     """Return the metric with a fallback of 10 replicas, or of `keys`."""
     given = keys or {"replicas": 10}
-    return replace(spec, fallback=Fallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
+    return WithFallback(spec, MetricFallback(timedelta(seconds=seconds), **given))  # type: ignore[arg-type]  # by name
+
+
+def covered(*specs: MetricSpec | WithFallback, **options: Any) -> Autoscaler:
+    """Return an autoscaler of these metrics, some of them with a fallback. `options`: as of `scaler`."""
+    pairs = [each if isinstance(each, WithFallback) else (each, None) for each in specs]
+    fallbacks = Fallbacks(tuple([fallback for _, fallback in pairs]))
+    return replace(scaler(*[metric for metric, _ in pairs], **options), rules=Rules([fallbacks]))
 
 
 class Outage(Life):
@@ -56,8 +70,8 @@ class Outage(Life):
         return self.cycle(*readings, **given)
 
 
-def condition(decision: Decision, kind: ConditionType = ConditionType.METRIC_FALLBACK_ACTIVE) -> Condition:
-    return next(known for known in decision.conditions if known.type is kind)
+def condition(decision: Decision, kind: str = Fallbacks.condition) -> Condition:
+    return next(known for known in decision.conditions if known.type == kind)
 
 
 def event_reasons(decision: Decision) -> list[str]:
@@ -70,4 +84,5 @@ def remembered(autoscaler: Autoscaler, size: int, failing_for: float = 180) -> H
     others = [value(0)] * (len(autoscaler.metrics) - 1)
     observed = Observation(state(size), (DOWN, *others))
     made = decide(replace(autoscaler, behavior=None), observed, History(), before)
-    return replace(remember(autoscaler, History(), made), recommendations=())
+    history = remember(autoscaler, History(), made)
+    return replace(history, hpa=replace(history.hpa, recommendations=()))

@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_outcome, changed, decide, differs
+from autoscaler.changed import changed, differs
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.errors import TargetRefused, TargetUnavailable
 from autoscaler.model import (
-    ActiveBrake,
-    Brake,
+    Bound,
+    Bounds,
     Condition,
     ConditionType,
     Conflict,
@@ -20,17 +21,18 @@ from autoscaler.model import (
     History,
     HoldReason,
     ManualControls,
+    Memories,
     Observation,
     Outcome,
     Override,
     Pause,
     Proposed,
     Reading,
-    Reason,
     TargetRef,
     Unchanged,
     Written,
 )
+from autoscaler.rules.brakes import ActiveBrake, Brake, BrakeMemory, Brakes
 from tests.decide.build import CPU_60, NOW, QUEUE_15, Life, samples, scaler, state, value
 from tests.replaced import replace
 
@@ -45,6 +47,10 @@ def steady(cpu: Reading | Failure | None = None, queue: Reading | Failure | None
 
 def edited(**edits: object) -> Decision:
     return replace(steady(), **edits)
+
+
+def remembering(brakes: BrakeMemory) -> Decision:
+    return edited(remembered=replace(steady().remembered, rules=Memories({Brakes.name: brakes})))
 
 
 def test_a_first_decision_is_a_change() -> None:
@@ -67,10 +73,11 @@ def test_losing_or_regaining_most_samples_is_a_change() -> None:
 
 def test_the_start_and_end_of_a_brake_are_changes() -> None:
     """The log reports it, although no size or condition changes."""
-    braked = edited(brakes=(ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, "3 of 10 are gone"),))
+    braked = remembering(BrakeMemory(active=(ActiveBrake(Brake.LOSS, "InstancesLost", "3 of 10 are gone"),)))
     assert changed(steady(), braked)
     assert changed(braked, steady())
-    assert not changed(braked, edited(brakes=(replace(braked.brakes[0], message="4 of 10 are gone"),)))
+    other = remembering(BrakeMemory(active=(ActiveBrake(Brake.LOSS, "InstancesLost", "4 of 10 are gone"),)))
+    assert not changed(braked, other)
 
 
 def test_values_without_consequence_are_no_change() -> None:
@@ -91,12 +98,12 @@ def test_a_message_with_other_numbers_is_no_change() -> None:
         edited(current=4),
         edited(current=None),
         edited(desired=4),
-        edited(minimum=2),
-        edited(maximum=50),
+        edited(bounds=Bounds(Bound(2, "minReplicas"), Bound(100, "maxReplicas"))),
+        edited(bounds=Bounds(Bound(1, "minReplicas"), Bound(50, "maxReplicas"))),
         edited(dry_run=True),
         edited(target=TargetRef("fleet", "other")),
-        edited(steering=ManualControls(Pause(Direction.IN, "ann", "sale", NOW, None))),
-        edited(steering=ManualControls(override=Override(2, 9, "ann", "sale", NOW, None))),
+        edited(manual=ManualControls(Pause(Direction.IN, "ann", "sale", NOW, None))),
+        edited(manual=ManualControls(override=Override(2, 9, "ann", "sale", NOW, None))),
     ],
 )
 def test_news_for_an_operator_is_a_change(after: Decision) -> None:

@@ -4,21 +4,21 @@ from datetime import timedelta
 
 from autoscaler.model import (
     Behavior,
-    Brakes,
     ConditionType,
     EventType,
-    LossBrake,
-    OutsideChangeBrake,
     PolicyType,
     Proposed,
     Reason,
+    Rules,
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
-    UnfulfilledBrake,
 )
+from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.recover_size import RecoverSize
 from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.replaced import replace
+from tests.rules.braking import active
 
 SLOWLY = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(minutes=10)),))
 
@@ -42,7 +42,7 @@ def test_a_proposal_is_no_scale_event() -> None:
     one = dry(behavior=Behavior(scale_up=SLOWLY))
     for _ in range(4):
         assert one.step(value(900_000), after=15).desired == 5
-    assert one.history.scale_ups == one.history.scale_downs == ()
+    assert one.history.hpa.scale_ups == one.history.hpa.scale_downs == ()
 
 
 def test_recommendations_are_remembered_and_stay_when_it_ends() -> None:
@@ -50,7 +50,7 @@ def test_recommendations_are_remembered_and_stay_when_it_ends() -> None:
     one = dry(size=6)
     one.step(value(90_000), after=15)
     one.step(value(15_000), after=15)
-    assert [each.replicas for each in one.history.recommendations] == [6, 1]
+    assert [each.replicas for each in one.history.hpa.recommendations] == [6, 1]
     one.edit(dry_run=False)
     made = one.step(value(15_000), after=15)
     assert (made.desired, made.written) == (6, None)
@@ -68,11 +68,11 @@ def test_scale_events_of_a_live_autoscaler_count_on() -> None:
 
 def test_a_size_that_others_set_is_none_of_its_own() -> None:
     """`outsideChange` and `recoverSize` sleep; the other brakes look at the target."""
-    one = dry(brakes=Brakes(UnfulfilledBrake(), LossBrake(), OutsideChangeBrake()), recover_size=True)
+    one = dry(rules=Rules([Brakes(UnfulfilledBrake(), LossBrake(), OutsideChangeBrake()), RecoverSize()]))
     one.step(value(45_000), after=15)
     one.size = 9
     made = one.step(value(300_000), after=15)
-    assert (made.current, made.desired, made.brakes) == (9, 18, ())
+    assert (made.current, made.desired, active(made)) == (9, 18, [])
 
 
 def test_no_event_says_that_something_was_written() -> None:

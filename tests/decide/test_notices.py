@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from autoscaler.decide.notices import notices
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, Failure, Hold, HoldReason, NoticeType, Reading, TargetState
+from autoscaler.notices import notices
 from tests.decide.build import QUEUE_15, Life, scaler, state, value
 
 HELD = dataclasses.replace(state(2), hold=Hold(scale_out=HoldReason("Deploying", "a deployment is running")))

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 from autoscaler.decide import decide
 from autoscaler.model import (
+    HPA,
     Direction,
     History,
+    HpaMemory,
     ManualControls,
     MetricType,
     Observation,
@@ -16,6 +18,7 @@ from autoscaler.model import (
     Step,
     TargetType,
 )
+from autoscaler.rules.manual import PAUSED, Manual
 from tests.decide.build import NOW, metric, scaler, state, value
 
 QUEUE = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "queue")
@@ -23,7 +26,7 @@ QUEUE = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "queue")
 
 def test_a_size_that_the_window_raises_is_said_to_be() -> None:
     """Something else lowered the size, and an earlier recommendation is higher: no metric is above its target."""
-    history = History(recommendations=(Recommendation(8, NOW - timedelta(seconds=60)),))
+    history = History(hpa=HpaMemory((Recommendation(8, NOW - timedelta(seconds=60)),)))
     for waiting in (20_000, 50_000):  # the metrics ask for less, and for the same
         made = decide(scaler(QUEUE), Observation(state(5), (value(waiting),)), history, NOW)
         assert made.change is not None
@@ -37,10 +40,10 @@ def test_what_is_wanted_under_a_pause_has_its_reason() -> None:
     """The pause says why the size stays, and not why another one is wanted."""
     pause = Pause(Direction.BOTH, "ann", "deploy", NOW, None)
     override = Override(5, None, "bob", "event", NOW, None)
-    history = History(steering=ManualControls(pause, override))
+    history = History(manual=ManualControls(pause, override))
     made = decide(scaler(QUEUE, minimum=3), Observation(state(3), (value(20_000),)), history, NOW)
     assert made.change is None
     assert made.trace == (
-        Step(Reason.RESCALE, 3, 5, "the size is below the minimum set by bob"),
-        Step(Reason.PAUSED, 5, 3, "paused by ann until it is resumed: deploy"),
+        Step(HPA, Reason.RESCALE, 3, 5, "the size is below the minimum set by bob"),
+        Step(Manual.name, PAUSED, 5, 3, "paused by ann until it is resumed: deploy"),
     )

@@ -10,21 +10,13 @@ from autoscaler.documents.explanation import Explanation
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import summary
 from autoscaler.documents.verdict import AutoscalerState
-from autoscaler.model import (
-    Brakes,
-    Instance,
-    LossBrake,
-    ManualControls,
-    OutsideChangeBrake,
-    Reason,
-    TargetState,
-    UnfulfilledBrake,
-)
-from tests.decide.braking import workers
+from autoscaler.model import Instance, ManualControls, Rules, TargetState
+from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
 from tests.decide.build import QUEUE_15, scaler, value
 from tests.decide.outage import CALM
 from tests.documents.test_explain import Diary
 from tests.replaced import replace
+from tests.rules.braking import workers
 
 MINUTE = timedelta(minutes=1)
 ALL = Brakes(UnfulfilledBrake(30, MINUTE), LossBrake(30, 2 * MINUTE), OutsideChangeBrake(3 * MINUTE))
@@ -34,7 +26,7 @@ class BrakedDiary(Diary):
     """An autoscaler that follows a queue, 15 for each instance, at once unless a brake prevents it."""
 
     def __init__(self, size: int = 10, brakes: Brakes = ALL) -> None:
-        super().__init__(replace(scaler(QUEUE_15, behavior=CALM), brakes=brakes), size)
+        super().__init__(replace(scaler(QUEUE_15, behavior=CALM), rules=Rules([brakes])), size)
 
     def cycle(self, wanted: int, running: int | None = None, set_to: int | None = None) -> Explanation:
         """Run one cycle. `set_to` is a size that is set from outside before it."""
@@ -49,7 +41,7 @@ def test_an_active_brake_is_a_step_and_a_hurdle() -> None:
     diary = BrakedDiary()
     diary.cycle(10)
     told = diary.cycle(4, set_to=12)
-    assert [step.reason for step in told.trace][-1] == Reason.OUTSIDE_CHANGE
+    assert [step.reason for step in told.trace][-1] == "OutsideChange"
     assert told.if_unchanged is not None
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (4, 3 * MINUTE)
     assert any("In the way: something else set the size from 10 to 12" in line for line in told.lines)
@@ -59,10 +51,10 @@ def test_all_active_brakes_are_listed_in_order() -> None:
     diary = BrakedDiary()
     diary.cycle(10)
     told = diary.cycle(4, running=5, set_to=12)
-    assert [step.reason for step in told.trace][-2:] == [Reason.INSTANCES_LOST, Reason.OUTSIDE_CHANGE]
+    assert [step.reason for step in told.trace][-2:] == ["InstancesLost", "OutsideChange"]
     assert [(each.brake, each.reason) for each in told.brakes] == [
-        ("loss", Reason.INSTANCES_LOST),
-        ("outsideChange", Reason.OUTSIDE_CHANGE),
+        ("loss", "InstancesLost"),
+        ("outsideChange", "OutsideChange"),
     ]
 
 

@@ -10,8 +10,8 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     Direction,
     Failure,
-    Fallback,
     History,
+    HpaMemory,
     ManualControls,
     Observation,
     Pause,
@@ -20,11 +20,18 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Record
+from autoscaler.rules.fallback import MetricFallback
 from tests.decide.build import CPU_60, NOW, samples, scaler, state
+from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
 
 EARLIER = History(
-    (Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)), Recommendation(4, NOW - timedelta(seconds=15)))
+    HpaMemory(
+        (
+            Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)),
+            Recommendation(4, NOW - timedelta(seconds=15)),
+        )
+    )
 )
 
 
@@ -62,7 +69,7 @@ def test_a_steady_size_shows_the_metric() -> None:
 )
 def test_a_size_at_a_bound_shows_the_size_without_it(percent: int, size: int, said: str) -> None:
     """An operator sees whether to raise the bound."""
-    history = History((Recommendation(1, NOW - timedelta(seconds=15)),))
+    history = History(HpaMemory((Recommendation(1, NOW - timedelta(seconds=15)),)))
 
     assert headline(percent, size, history) == said
 
@@ -80,7 +87,7 @@ def test_a_dry_run_says_that_it_writes_nothing() -> None:
 def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
     pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
 
-    said = headline(120, history=replace(EARLIER, steering=ManualControls(pause)))
+    said = headline(120, history=replace(EARLIER, manual=ManualControls(pause)))
 
     assert said == "stays at 4, although 8 is wanted: paused by dana until it is resumed: sale"
 
@@ -114,7 +121,7 @@ def test_without_history_the_window_is_shown_without_a_recommendation() -> None:
 
 def test_a_size_kept_by_a_fallback_shows_it() -> None:
     """The size is not the one that the load needs."""
-    autoscaler = scaler(replace(CPU_60, fallback=Fallback(timedelta(seconds=30), 4)))
+    autoscaler = covered(WithFallback(CPU_60, MetricFallback(timedelta(seconds=30), 4)))
     observed, history = Observation(state(4), (Failure("no answer"),)), History()
     for seconds in (0, 30):
         now = NOW + timedelta(seconds=seconds)

@@ -1,15 +1,16 @@
 """How the limits of a connection are shown on an autoscaler."""
 
-from autoscaler.decide import apply_limits, decide
+from autoscaler.decide import decide
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summary
 from autoscaler.documents.verdict import verdict
+from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Behavior, ConnectionLimits, Direction, LimitUsage, ManualControls, Observation
 from autoscaler.record import Record
 from tests.decide.build import state, value
-from tests.decide.fleet import AT_ONCE, Fleet, limits
+from tests.limits.fleet import AT_ONCE, Fleet, limits
 from tests.replaced import replace
 
 BUDGET = "fleet's removalBudget is 5 instances in 1m, of which 0 were left; more from "

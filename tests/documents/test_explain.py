@@ -19,7 +19,6 @@ from autoscaler.model import (
     Decision,
     Direction,
     Failure,
-    Fallback,
     History,
     Instance,
     ManualControls,
@@ -31,6 +30,7 @@ from autoscaler.model import (
     PolicyType,
     Query,
     Reading,
+    Rules,
     ScalingPolicy,
     SelectPolicy,
     TargetState,
@@ -38,7 +38,10 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Record
+from autoscaler.rules.fallback import MetricFallback
+from autoscaler.rules.warm_up import WarmUp
 from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
+from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
 
 STEP = timedelta(seconds=15)
@@ -57,7 +60,7 @@ class Diary:
 
     def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: ManualControls | None = None) -> None:
         self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = History(steering=steering or ManualControls())
+        self.history = History(manual=steering or ManualControls())
         self.newest: Record | None = None
 
     def step(self, *readings: Reading | Failure, target: TargetState | TargetUnavailable | None = None) -> Decision:
@@ -182,12 +185,12 @@ def test_a_failed_metric_shows_its_error() -> None:
     assert any("no answer within 5s" in line for line in told.lines)
 
 
-FALLEN = replace(QUEUE_15, fallback=Fallback(timedelta(seconds=60), 9))
+FALLEN = WithFallback(QUEUE_15, MetricFallback(timedelta(seconds=60), 9))
 
 
 def test_an_active_fallback_is_shown_with_its_proposal() -> None:
     """Its size is not the one that the load needs."""
-    diary = Diary(scaler(FALLEN, CPU_60))
+    diary = Diary(covered(FALLEN, CPU_60))
     for _ in range(5):
         diary.step(Failure("no answer"), samples([600] * diary.size, diary.now + STEP))
     queue, cpu = diary.explained().metrics
@@ -199,7 +202,7 @@ def test_an_active_fallback_is_shown_with_its_proposal() -> None:
 
 
 def test_the_predicted_start_of_a_fallback_comes_true() -> None:
-    diary = Diary(scaler(FALLEN))
+    diary = Diary(covered(FALLEN))
     diary.step(Failure("no answer"))
     ahead = diary.explained().if_unchanged
     assert ahead is not None
@@ -213,8 +216,8 @@ def test_the_predicted_start_of_a_fallback_comes_true() -> None:
 
 def test_a_prediction_uses_the_query_of_a_fallback() -> None:
     """Its samples are assumed to stay fresh, as those of the metric are."""
-    by_query = replace(FALLEN, fallback=Fallback(timedelta(seconds=60), query=Query("crude")))
-    diary = Diary(scaler(by_query))
+    by_query = WithFallback(QUEUE_15, MetricFallback(timedelta(seconds=60), query=Query("crude")))
+    diary = Diary(covered(by_query))
     diary.now += STEP
     observed = Observation(state(3), (Failure("no answer"),), (), (value(60_000),))
     made = decide(diary.autoscaler, observed, diary.history, diary.now)
@@ -242,7 +245,7 @@ def test_unused_samples_are_listed() -> None:
 
 def test_instances_that_warm_up_are_named() -> None:
     """Their samples are read and do not count, which no other line says."""
-    diary = Diary(replace(scaler(CPU_60), warm_up=STEP))
+    diary = Diary(replace(scaler(CPU_60), rules=Rules([WarmUp(STEP)])))
     new = Instance("i-2", Phase.RUNNING, ready=True, ready_transition=diary.now + STEP, started_at=LONG_AGO)
     diary.step(samples([600, 600, 900], NOW + STEP), target=state(3, [*instances(2), new]))
     told = diary.explained()

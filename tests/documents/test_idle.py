@@ -4,8 +4,8 @@ from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.verdict import AutoscalerState, verdict
 from autoscaler.model import Failure, ManualControls
 from tests.decide.build import value
-from tests.decide.test_idle import BUSY, MAILS, QUEUE, QUIET, idle_scaler
 from tests.documents.test_explain import Diary
+from tests.rules.test_idle import BUSY, MAILS, QUEUE, QUIET, idle_scaler
 
 LAST = "2026-01-01T12:00:15+00:00"
 

@@ -11,21 +11,21 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.layout import Screen
 from autoscaler.model import (
     AwaitingDrain,
-    Drain,
-    DrainAction,
     DrainOutcome,
     DrainReport,
-    DrainRule,
     History,
     Instance,
+    Memories,
     MetricType,
     Observation,
     Phase,
     Reading,
+    Rules,
     TargetState,
     TargetType,
 )
 from autoscaler.record import Record
+from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.build import instances as running
 from tests.replaced import replace
@@ -57,11 +57,12 @@ def test_each_instance_has_a_value_for_each_per_instance_metric() -> None:
 
 def test_a_drain_under_way_is_shown_with_its_instance() -> None:
     """What drains, since when, by which action, and how it goes."""
-    autoscaler = replace(scaler(QUEUE_15), drain=DrainRule(command=("/bin/drain",)))
+    autoscaler = replace(scaler(QUEUE_15), rules=Rules([DrainRule(command=("/bin/drain",))]))
     leaving = [replace(each, deleting=True) for each in running(2)]
     target = replace(state(0, leaving), awaiting_drain=(AwaitingDrain("i-0"), AwaitingDrain("i-1")))
     over = Drain("i-1", NOW, DrainAction.COMMAND, "", NOW, DrainOutcome.DONE)
-    before = History(drains=(Drain("i-0", NOW - timedelta(minutes=2), DrainAction.COMMAND), over))
+    under_way = Drain("i-0", NOW - timedelta(minutes=2), DrainAction.COMMAND)
+    before = History(rules=Memories({DrainRule.name: DrainMemory((under_way, over))}))
     observed = Observation(target, (value(0),), drains=(DrainReport("i-0", "/bin/drain exited with 3"),))
     found = instances(Record(autoscaler, decide(autoscaler, observed, before, NOW), observed, before))
     assert found is not None

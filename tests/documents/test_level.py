@@ -7,8 +7,9 @@ import pytest
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.level import Level
 from autoscaler.documents.summary import Summary, summaries
-from autoscaler.model import Condition, ConditionType, Decision, Direction, EventType, ManualControls, Pause, Step
+from autoscaler.model import HPA, Condition, ConditionType, Decision, Direction, EventType, ManualControls, Pause, Step
 from autoscaler.record import EventRow
+from autoscaler.rules.fallback import Fallbacks
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
 from tests.decisions import condition, decision
 
@@ -29,7 +30,7 @@ def queue(length: int, size: int, **bounds: Any) -> Decision:
 
 
 def limited(made: Summary) -> tuple[str, Level]:
-    found = next(each for each in made.conditions if each.type is ConditionType.SCALING_LIMITED)
+    found = next(each for each in made.conditions if each.type == ConditionType.SCALING_LIMITED)
     return found.reason, found.level
 
 
@@ -73,13 +74,13 @@ def test_an_earlier_recommendation_above_the_maximum_is_no_warning() -> None:
         (ConditionType.SCALING_ACTIVE, "ScalingDisabled", False, Level.WARNING),
         (ConditionType.SCALING_LIMITED, "ScaleUpLimit", True, Level.NORMAL),
         (ConditionType.SCALED_TO_ZERO, "NotScaledToZero", False, Level.NORMAL),
-        (ConditionType.METRIC_FALLBACK_ACTIVE, "MetricUnavailable", True, Level.WARNING),
-        (ConditionType.METRIC_FALLBACK_ACTIVE, "FallbackQueryFailed", False, Level.ERROR),
-        (ConditionType.METRIC_FALLBACK_ACTIVE, "FallbackPending", False, Level.NORMAL),
-        (ConditionType.METRIC_FALLBACK_ACTIVE, "MetricsAvailable", False, Level.NORMAL),
+        (Fallbacks.condition, "MetricUnavailable", True, Level.WARNING),
+        (Fallbacks.condition, "FallbackQueryFailed", False, Level.ERROR),
+        (Fallbacks.condition, "FallbackPending", False, Level.NORMAL),
+        (Fallbacks.condition, "MetricsAvailable", False, Level.NORMAL),
     ],
 )
-def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bool, expected: Level) -> None:
+def test_each_condition_has_a_level(kind: str, reason: str, status: bool, expected: Level) -> None:
     """A hold is no failure, ScaledToZero may be False, and an outage that a fallback bridges is still an outage."""
     known: Condition = condition(kind, reason, status=status)
     assert [each.level for each in shown(decision(conditions=(known,))).conditions] == [expected]
@@ -95,7 +96,7 @@ def test_each_condition_has_a_level(kind: ConditionType, reason: str, status: bo
         (decision(warnings=("worker web-3 ended",)), FREE, Level.WARNING),
         (decision(warnings=("worker web-3 ended",), error="no answer"), FREE, Level.ERROR),
         (decision(conditions=(None,)), FREE, Level.ERROR),
-        (decision(trace=(Step("ValidMetricFound", 3, 12, "cpu"),), maximum=None), FREE, Level.NORMAL),
+        (decision(trace=(Step(HPA, "ValidMetricFound", 3, 12, "cpu"),), bounds=None), FREE, Level.NORMAL),
     ],
 )
 def test_each_state_has_a_level(made: Decision, steering: ManualControls, expected: Level) -> None:

@@ -10,8 +10,10 @@ from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.explain import explanation
 from autoscaler.documents.summary import summary
 from autoscaler.log import line
-from autoscaler.model import ManualControls, ScheduleEntry
+from autoscaler.model import ManualControls, Rules
 from autoscaler.record import State
+from autoscaler.rules.schedules import Schedules
+from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, scaler
 from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
@@ -28,7 +30,7 @@ def opened(tmp_path: Path) -> Iterator[State]:
 
 def test_an_open_schedule_is_explained(opened: State) -> None:
     """Its bound has a step with its name, and it is the reason of the decision."""
-    life = Recorded(opened.ledger("fleet"), replace(scaler(QUEUE_15), schedules=(NIGHT,)), 2)
+    life = Recorded(opened.ledger("fleet"), replace(scaler(QUEUE_15), rules=Rules([Schedules((NIGHT,))])), 2)
     made = life.queue(75)
     (record,) = opened.archive.records("web")
     document = explanation(record)
@@ -46,7 +48,7 @@ def test_an_explanation_foresees_the_end_of_a_schedule(opened: State) -> None:
     """Nothing else changes, and the metric has asked for more all along."""
     ends = (NOW + replace(scaler(QUEUE_15)).sync_period * 4).replace(tzinfo=None)
     night = ScheduleEntry("night", "UTC", start=ends - DAY, end=ends, max_replicas=2)
-    life = Recorded(opened.ledger("fleet"), replace(scaler(QUEUE_15), schedules=(night,)), 2)
+    life = Recorded(opened.ledger("fleet"), replace(scaler(QUEUE_15), rules=Rules([Schedules((night,))])), 2)
     life.queue(75)
     (record,) = opened.archive.records("web")
     move = explanation(record).if_unchanged

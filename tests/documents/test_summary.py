@@ -11,6 +11,7 @@ from autoscaler.documents.level import Level
 from autoscaler.documents.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import (
+    HPA,
     Condition,
     ConditionType,
     Direction,
@@ -24,7 +25,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, scaler, state, value
-from tests.decisions import NOW, condition, cpu, decision, rescale
+from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
 
 ABLE, ACTIVE, LIMITED = ConditionType.ABLE_TO_SCALE, ConditionType.SCALING_ACTIVE, ConditionType.SCALING_LIMITED
@@ -38,7 +39,7 @@ def of(steering: ManualControls = FREE, **changes: Any) -> Summary:
 
 
 def with_condition(kind: ConditionType, reason: str, *, status: bool) -> tuple[Condition, ...]:
-    kept = [known for known in decision().conditions if known.type is not kind]
+    kept = [known for known in decision().conditions if known.type != kind]
     return (*kept, condition(kind, reason, status=status))
 
 
@@ -86,9 +87,9 @@ def test_metrics_that_were_not_read_are_no_failures() -> None:
 def test_an_override_is_in_force_before_the_next_decision() -> None:
     """`override` says so at once, and the commands after it must not say another thing."""
     override = ManualControls(override=Override(5, None, "ann", "event", NOW, None))
-    found = of(override, minimum=3, maximum=10, metrics=())
+    found = of(override, bounds=bounds(3, 10), metrics=())
     assert (found.minimum, found.maximum) == (5, 100)
-    made = decision(minimum=5, maximum=8, steering=override)  # with the target's own maximum
+    made = decision(bounds=bounds(5, 8), manual=override)  # with the target's own maximum
     decided = summary("web", scaler(CPU_60), made, override, configured=True)
     assert (decided.minimum, decided.maximum) == (5, 8)
     ended = summary("web", scaler(CPU_60), made, FREE, configured=True)
@@ -98,14 +99,14 @@ def test_an_override_is_in_force_before_the_next_decision() -> None:
 def test_the_bounds_of_a_target_that_cannot_be_read_are_those_in_force() -> None:
     """The file's would hide the override."""
     override = ManualControls(override=Override(5, 9, "ann", "event", NOW, None))
-    unread = decision(minimum=None, maximum=None, steering=override, error="no answer", current=None)
+    unread = decision(bounds=None, manual=override, error="no answer", current=None)
     found = summary("web", scaler(CPU_60), unread, override, configured=True)
     assert (found.minimum, found.maximum) == (5, 9)
 
 
 def test_why_a_paused_one_stays_is_its_pause() -> None:
     """A limit that would apply without the pause explains nothing."""
-    trace = (Step("TooFewReplicas", 2, 3, "minReplicas is 3"),)
+    trace = (Step(HPA, "TooFewReplicas", 2, 3, "minReplicas is 3"),)
     assert of(trace=trace).why == "minReplicas is 3"
     assert of(PAUSED, trace=trace).why == "paused by ann until it is resumed: load test"
     inwards = ManualControls(Pause(Direction.IN, "ann", "", NOW, None))
@@ -116,8 +117,8 @@ def test_why_a_paused_one_stays_is_its_pause() -> None:
 
 def test_the_reason_for_a_limit_is_shown() -> None:
     trace = (
-        Step("ValidMetricFound", 3, 12, "cpu"),
-        Step("TooManyReplicas", 12, 10, "maxReplicas is 10"),
+        Step(HPA, "ValidMetricFound", 3, 12, "cpu"),
+        Step(HPA, "TooManyReplicas", 12, 10, "maxReplicas is 10"),
     )
     assert of(trace=trace).limited_by == "maxReplicas is 10"
     assert of().limited_by is None
@@ -154,7 +155,7 @@ def test_instances_without_a_sample_are_listed(
 
 def test_instances_that_warm_up_are_named_once() -> None:
     """Their samples do not count, and nothing is wrong with that."""
-    warming = replace(cpu(), ready=3, warming=("web-4", "web-5"))
+    warming = replace(cpu(), ready=3, aside=("web-4", "web-5"))
     found = of(metrics=(warming, replace(warming, name="memory")))
     assert (found.unmeasured, found.level) == ("2 instances warm up: web-4, web-5", Level.NORMAL)
     assert [each.warming for each in found.metrics] == [2, 2]

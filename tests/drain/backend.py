@@ -8,22 +8,12 @@ from typing import Any, Final
 from autoscaler.clock import SystemClock
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetError
-from autoscaler.model import (
-    AwaitingDrain,
-    Call,
-    Drain,
-    DrainAction,
-    DrainReport,
-    DrainRule,
-    Observation,
-    Observed,
-    TargetRef,
-    TargetState,
-)
+from autoscaler.model import AwaitingDrain, Call, DrainReport, Observation, Observed, Rules, TargetRef, TargetState
+from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from autoscaler.target import Adapter, NodeDrain
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.adapters.process.harness import poll
-from tests.decisions import decision
+from tests.decisions import decision, remembering
 from tests.replaced import replace
 from tests.schedule.ports import scaler
 
@@ -95,9 +85,10 @@ class Shard:
             )
             for each in waiting
         )
-        one = scaler("web", drain=self.rule)
+        one = scaler("web", rules=Rules([self.rule]))
         observed = Observed({"web": Observation(state, ())})
-        self.drainer.follow({"web": one}, observed, [replace(decision("web"), target=WEB, now=now, drains=drains)])
+        made = remembering(replace(decision("web"), target=WEB, now=now), rules={"drain": DrainMemory(drains)})
+        self.drainer.follow({"web": one}, observed, [made])
 
     def report(self, instance: str) -> DrainReport:
         """What is known of the drain of an instance."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.model import AwaitingDrain, DrainOutcome, DrainRule
+from autoscaler.model import AwaitingDrain, DrainOutcome
+from autoscaler.rules.drain import DrainRule
 from tests.adapters.process.harness import poll
 from tests.drain.backend import BackEnd, Shard
 

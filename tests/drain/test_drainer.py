@@ -10,7 +10,8 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetForbidden, TargetUnavailable
-from autoscaler.model import AwaitingDrain, DrainOutcome, DrainRule, NodeDrainRule
+from autoscaler.model import AwaitingDrain, DrainOutcome
+from autoscaler.rules.drain import DrainRule, NodeDrainRule
 from autoscaler.target import NodeDrain
 from tests.drain.backend import PAUSES, WEB, BackEnd, NodesBackEnd, Shard
 

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from autoscaler.model import AwaitingDrain, DrainOutcome, DrainRule, HttpDrainRule
+from autoscaler.model import AwaitingDrain, DrainOutcome
+from autoscaler.rules.drain import DrainRule, HttpDrainRule
 from tests.drain.backend import BackEnd, Shard
 
 

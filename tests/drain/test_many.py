@@ -2,23 +2,23 @@
 
 import pytest
 
-from autoscaler.decide.drains import with_drains
+from autoscaler.decide import decide
 from autoscaler.drain import Drainer
 from autoscaler.model import (
     AwaitingDrain,
     Decision,
-    Drain,
-    DrainAction,
     DrainReport,
-    DrainRule,
     History,
     Observation,
     Observed,
+    Rules,
     TargetRef,
     TargetState,
 )
+from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from autoscaler.target.contract import RecordingLogger
 from tests.decide.build import NOW, first_decision, instances, scaler, state
+from tests.decisions import remembering
 from tests.drain.backend import BackEnd
 from tests.operations import operations
 from tests.replaced import replace
@@ -32,20 +32,21 @@ def _drained(targets: int, each: int, most: int) -> int:
     """Return the operations of a shard's second cycle with so many targets and drains of each."""
     drainer = Drainer(BackEnd(), {}, FakeClock(NOW), RecordingLogger(), most=most)
     scalers = {str(n): replace(scaler(), name=str(n), target=TargetRef("fleet", str(n))) for n in range(targets)}
-    scalers = {name: replace(one, drain=_RULE) for name, one in scalers.items()}
+    scalers = {name: replace(one, rules=Rules([_RULE])) for name, one in scalers.items()}
     waiting = tuple(AwaitingDrain(f"i-{n}") for n in range(each))
     drains = tuple(Drain(one.instance, NOW, DrainAction.COMMAND) for one in waiting)
     seen = replace(state(1), awaiting_drain=waiting)
     observed = Observed(dict.fromkeys(scalers, Observation(seen, ())))
+    first = first_decision(scaler(), TargetState(1, 1, ()))
     recorded = [
-        replace(first_decision(one, TargetState(1, 1, ())), name=name, target=one.target, drains=drains)
+        remembering(replace(first, name=name, target=one.target), rules={"drain": DrainMemory(drains)})
         for name, one in scalers.items()
     ]
-    first = operations(lambda: drainer.follow(scalers, observed, recorded))
-    second = operations(lambda: drainer.follow(scalers, observed, recorded))
+    began = operations(lambda: drainer.follow(scalers, observed, recorded))
+    went_on = operations(lambda: drainer.follow(scalers, observed, recorded))
     gone = operations(lambda: drainer.keep([]))
     drainer.close()
-    return first + second + gone
+    return began + went_on + gone
 
 
 @pytest.mark.parametrize("targets", [True, False])
@@ -57,18 +58,16 @@ def test_the_work_of_drains_that_wait_for_their_turn_is_linear(targets: bool) ->
 
 def _decided(count: int) -> int:
     """Return the operations of a decision with so many drains: they begin, go on, and end."""
-    one = replace(scaler(), drain=_RULE)
+    one = replace(scaler(), rules=Rules([_RULE]))
     awaiting = tuple(AwaitingDrain(f"i-{n}") for n in range(count))
     seen = replace(state(count, instances(count)), awaiting_drain=awaiting)
     reports = tuple(DrainReport(each.instance, detail="it waits") for each in awaiting)
-    made = first_decision(one, seen)
 
     def life() -> Decision:
-        began = with_drains(one, Observation(seen, ()), History(), made)
-        history = History(drains=began.drains)
-        on = with_drains(one, Observation(seen, (), drains=reports), history, replace(made, drains=()))
+        began = decide(one, Observation(seen, ()), History(), NOW)
+        on = decide(one, Observation(seen, (), drains=reports), History(rules=began.remembered.rules), NOW)
         gone = replace(seen, awaiting_drain=())
-        return with_drains(one, Observation(gone, ()), History(drains=on.drains), replace(made, drains=()))
+        return decide(one, Observation(gone, ()), History(rules=on.remembered.rules), NOW)
 
     return operations(life)
 

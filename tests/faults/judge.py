@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.decide.remember import with_events
+from autoscaler.hpa.memory import with_events
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -64,8 +64,8 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
             return
         if given.at is not None and known.at is not None:
             known = later(known, given.at - known.at)
-        if given.unfinished != known.unfinished and not _is_new(given.unfinished, known):
-            yield f"{_named(made)}: the unfinished write was {given.unfinished}, expected {known.unfinished}"
+        if given.pending != known.pending and not _is_new(given.pending, known):
+            yield f"{_named(made)}: the unfinished write was {given.pending}, expected {known.pending}"
         expected = _with_unrecorded(record.scaler, known, given)
         if given != expected:
             yield f"{_named(made)}: remembered {given}, expected {expected}"
@@ -94,7 +94,7 @@ def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterato
             after = next((record for record in records if record.decision.now > each.at), None)
             known = (after and after.history) or History()
             told = {(one.at, one.size) for one in _open(known)}
-            told |= {(event.at, each.size) for event in (*known.scale_ups, *known.scale_downs)}
+            told |= {(event.at, each.size) for event in (*known.hpa.scale_ups, *known.hpa.scale_downs)}
             if (each.at, each.size) not in told and not (after and _gave_way(each, asked, after)):
                 yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
 
@@ -120,7 +120,7 @@ def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Itera
 def remembered_changes(records: Sequence[Record]) -> set[datetime]:
     """Return the times of the decisions whose changes a cycle remembered."""
     known = [record.history or History() for record in records]
-    return {event.at for each in known for event in (*each.scale_ups, *each.scale_downs)}
+    return {event.at for each in known for event in (*each.hpa.scale_ups, *each.hpa.scale_downs)}
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
@@ -134,7 +134,7 @@ def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) 
 
 def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:
     """Return changes beyond the recommendations in the stabilization window before them."""
-    recommended = [each for record in records for each in record.decision.recommendations]
+    recommended = [each for record in records for each in record.decision.remembered.recommendations]
     behavior = records[0].scaler.behavior
     assert behavior is not None
     for each in changes:
@@ -188,8 +188,8 @@ def _between(before: Record, after: Record) -> Sequence[Change]:
     Several daemons may have written and died in between.
     """
     known, since = after.history or History(), before.decision.now
-    steps = [(each.at, each.change) for each in known.scale_ups if each.at >= since]
-    steps += [(each.at, -each.change) for each in known.scale_downs if each.at >= since]
+    steps = [(each.at, each.change) for each in known.hpa.scale_ups if each.at >= since]
+    steps += [(each.at, -each.change) for each in known.hpa.scale_downs if each.at >= since]
     arrived = [each for each in _open(known) if each.size == _current(after)]
     steps += [(each.at, each.size - each.decided_from) for each in arrived]
     size, found = _current(before), list[Change]()
@@ -211,9 +211,12 @@ def _with_unrecorded(scaler: Autoscaler, known: History, given: History) -> Hist
 
     return replace(
         known,
-        scale_ups=with_events(known.scale_ups, new(given.scale_ups, up), behavior.scale_up),
-        scale_downs=with_events(known.scale_downs, new(given.scale_downs, down), behavior.scale_down),
-        unfinished=given.unfinished,
+        hpa=replace(
+            known.hpa,
+            scale_ups=with_events(known.hpa.scale_ups, new(given.hpa.scale_ups, up), behavior.scale_up),
+            scale_downs=with_events(known.hpa.scale_downs, new(given.hpa.scale_downs, down), behavior.scale_down),
+        ),
+        pending=given.pending,
     )
 
 
@@ -222,8 +225,8 @@ def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEv
 
     That cycle announced the next write from its size, and committed both.
     """
-    announced = given.unfinished
-    if announced is None or announced == known.unfinished:
+    announced = given.pending
+    if announced is None or announced == known.pending:
         return None, None
     last = next((each for each in _open(known) if each.size == announced.decided_from), None)
     if last is None:
@@ -234,7 +237,7 @@ def _arrived(known: History, given: History) -> tuple[ScaleEvent | None, ScaleEv
 
 def _open(history: History) -> Sequence[PendingWrite]:
     """Return the writes that may still arrive."""
-    return () if history.unfinished is None else history.unfinished.and_earlier
+    return () if history.pending is None else history.pending.and_earlier
 
 
 def _is_new(intent: PendingWrite | None, known: History) -> bool:

@@ -32,7 +32,7 @@ def unexplained(records: Sequence[Record]) -> Iterator[str]:
     """Return sizes of one autoscaler's target that no decision wrote. Only decisions set sizes here."""
     for before, after in pairwise(records):
         assert after.history is not None
-        outcome, intent = before.decision.outcome, after.history.unfinished
+        outcome, intent = before.decision.outcome, after.history.pending
         sizes = {outcome.size if isinstance(outcome, Written) else before.decision.current}
         sizes |= set() if intent is None else {intent.size}
         if None not in sizes and after.decision.current not in {*sizes, None}:
@@ -43,10 +43,10 @@ def _committed(history: History, until: History) -> tuple[object, ...]:
     """Return the writes in the records. A write without a committed outcome is in none."""
     last = until.at
     return (
-        history.recommendations,
-        [each for each in history.scale_ups if last is None or each.at <= last],
-        [each for each in history.scale_downs if last is None or each.at <= last],
-        history.failing,
+        history.hpa.recommendations,
+        [each for each in history.hpa.scale_ups if last is None or each.at <= last],
+        [each for each in history.hpa.scale_downs if last is None or each.at <= last],
+        history.rules,
         history.at,
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.decide.remember import with_pending_write
 from autoscaler.errors import TargetUnavailable
+from autoscaler.hpa.memory import with_pending_write
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -58,7 +58,7 @@ def forget_all(_: History) -> History:
 
 def forget_window(known: History) -> History:
     """Forget all but the newest recommendation."""
-    return replace(known, recommendations=known.recommendations[-1:])
+    return replace(known, hpa=replace(known.hpa, recommendations=known.hpa.recommendations[-1:]))
 
 
 def lived(
@@ -201,8 +201,8 @@ def test_a_remembered_change_of_a_write_that_never_arrived_is_found() -> None:
     """The cycle without a record continued from the earlier size, and counts a change that it did not find."""
     (first, last), asked = _unanswered()
     assert last.history is not None
-    assert last.history.unfinished is not None
-    elsewhere = replace(last.history, unfinished=replace(last.history.unfinished, decided_from=2))
+    assert last.history.pending is not None
+    elsewhere = replace(last.history, pending=replace(last.history.pending, decided_from=2))
     assert found([first, replace(last, history=elsewhere)], asked)["decided otherwise"]
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.decide.proposals import propose
 from autoscaler.foresee.thresholds import Thresholds, thresholds
+from autoscaler.hpa.proposals import propose
 from autoscaler.model import (
     Failure,
     Instance,
@@ -28,7 +28,7 @@ SCORE_10 = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "score")
 
 def asked(spec: MetricSpec, reading: Reading | Failure, target: TargetState) -> MetricOutcome:
     """What the metric asks for, as `decide` finds it."""
-    return propose(scaler(spec), spec, reading, target, NOW)
+    return propose(scaler(spec), spec, reading, target, NOW).outcome
 
 
 def found(spec: MetricSpec, reading: Reading | Failure, target: TargetState) -> Thresholds | None:

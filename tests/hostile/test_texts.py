@@ -8,8 +8,8 @@ from typing import Any, Final
 from hypothesis import given
 
 from adapters.command.answers import states
-from autoscaler.config import promql
 from autoscaler.errors import MetricError, QuantityError
+from autoscaler.fields import promql
 from autoscaler.observe.answer import NotAnAnswer, parse_answer
 from autoscaler.observe.result import milli
 from autoscaler.quantity import (

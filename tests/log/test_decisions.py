@@ -12,7 +12,7 @@ from autoscaler.log import Format, Level, configure, line
 from autoscaler.log.decisions import MAX_FAILURES, MAX_NEWS, REPEAT_SECONDS, DecisionLog
 from autoscaler.model import ConditionType, Conflict, Decision, Written
 from autoscaler.target.contract.harness import RecordingLogger
-from tests.decisions import condition, cpu, decision, rescale
+from tests.decisions import bounds, condition, cpu, decision, rescale
 from tests.documents.lives import StoppedClock
 from tests.log.test_configure import restored
 from tests.replaced import replace
@@ -62,7 +62,7 @@ def test_an_unchanged_decision_is_logged_once(cycles: Cycles) -> None:
     [
         decision(current=4),
         decision(desired=4),
-        decision(maximum=9),
+        decision(bounds=bounds(1, 9)),
         decision(conditions=(ACTIVE,)),
         decision(metrics=(cpu(None),)),
     ],

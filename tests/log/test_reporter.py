@@ -9,6 +9,7 @@ from autoscaler.cycle import CycleResult
 from autoscaler.errors import Problem
 from autoscaler.log.reporter import Reporter
 from autoscaler.model import Event, EventType, Reason
+from autoscaler.rules.manual import PAUSE_ENDED
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import decision
 
@@ -30,7 +31,7 @@ def test_a_decision_that_cannot_be_logged_does_not_affect_the_others(odd: dict[s
 def test_the_end_of_a_pause_is_logged() -> None:
     """The end by an operator is logged, too; other events are not."""
     log = RecordingLogger()
-    ended = Event(EventType.NORMAL, Reason.PAUSE_ENDED, "the pause by ann ended by itself")
+    ended = Event(EventType.NORMAL, PAUSE_ENDED, "the pause by ann ended by itself")
     rescaled = Event(EventType.NORMAL, Reason.SUCCESSFUL_RESCALE, "New size: 8")
     Reporter(log, SystemClock()).cycle_ended(CycleResult([decision("web", events=(rescaled, ended))]))
     (line,) = [(level, event, keys) for level, event, keys in log.lines if event not in ("decision", "cycle_ended")]

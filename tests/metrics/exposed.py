@@ -24,17 +24,15 @@ from autoscaler.metrics import (
 )
 from autoscaler.model import (
     Autoscaler,
-    Brakes,
     ConditionType,
     ConnectionLimits,
     Decision,
     Direction,
-    DrainRule,
-    LossBrake,
     ManualControls,
     Override,
     Pause,
     RemovalBudget,
+    Rules,
     ShardName,
     TargetRef,
     Written,
@@ -44,7 +42,9 @@ from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.record import Cut, StateSize
-from tests.decisions import NOW, condition, cpu, decision, rescale
+from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.drain import DrainRule
+from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
@@ -145,8 +145,8 @@ class Shown:
 def everything() -> Shown:
     """Return a registry in which every metric has a series, and each counter has counted."""
     shown = Shown("web", "api", "batch")
-    web = scaler("web", labels=(("team", "shop"),), brakes=Brakes(loss=LossBrake()))
-    web = replace(web, drain=DrainRule(command=("/bin/true",)))
+    rules = Rules([Brakes(loss=LossBrake()), DrainRule(command=("/bin/true",))])
+    web = scaler("web", labels=(("team", "shop"),), rules=rules)
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     of_teams = Settings(Path("a.yaml"), {}, {}, (), grants={"shop": Grant("shop-", 4)}, refused={"shop": (WRONG,)})
     watch_shards(shown.registry, FakeShards())
@@ -168,9 +168,9 @@ def happen(shown: Shown) -> None:
     limited = condition(ConditionType.SCALING_LIMITED, "TooManyReplicas")
     steering = ManualControls(Pause(Direction.IN, "ann", "sale", NOW, None), Override(0, 3, "ann", "sale", NOW, None))
     shown.ended(
-        rescale("web", outcome=Written(5), minimum=2, maximum=5, conditions=(limited,)),
-        decision("api", error="no answer", metrics=(measured, replace(cpu(None), proposal=4)), minimum=1, maximum=9),
-        decision("batch", minimum=0, maximum=3, steering=steering),
+        rescale("web", outcome=Written(5), bounds=bounds(2, 5), conditions=(limited,)),
+        decision("api", error="no answer", metrics=(measured, replace(cpu(None), proposal=4)), bounds=bounds(1, 9)),
+        decision("batch", bounds=bounds(0, 3), manual=steering),
         broken={"gone": KeyError("a bug")},
         removals_left=3,
         total=12,

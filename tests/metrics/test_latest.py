@@ -7,28 +7,22 @@ from typing import Any
 import pytest
 
 from autoscaler.model import (
-    ActiveBrake,
-    Brake,
-    Brakes,
     Direction,
-    Drain,
-    DrainAction,
     DrainOutcome,
-    DrainRule,
-    LossBrake,
     ManualControls,
     MetricOutcome,
     MetricTarget,
     MetricType,
     Override,
     Pause,
-    Reason,
+    Rules,
     TargetRef,
     TargetType,
-    UnfulfilledBrake,
     Written,
 )
-from tests.decisions import NOW, cpu, decision, rescale
+from autoscaler.rules.brakes import ActiveBrake, Brake, BrakeMemory, Brakes, LossBrake, UnfulfilledBrake
+from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
+from tests.decisions import NOW, bounds, cpu, decision, remembering, rescale
 from tests.metrics.exposed import Shown, scaler
 from tests.replaced import replace
 
@@ -36,7 +30,7 @@ from tests.replaced import replace
 def test_sizes_and_bounds_are_the_latest_decisions() -> None:
     """The names are those of the HPA and kube-state-metrics."""
     shown = Shown()
-    shown.ended(decision(current=3, desired=5, minimum=2, maximum=20))
+    shown.ended(decision(current=3, desired=5, bounds=bounds(2, 20)))
     names = ("current_replicas", "desired_replicas", "min_replicas", "max_replicas")
     assert [shown.value(name, autoscaler="web") for name in names] == [3, 5, 2, 20]
 
@@ -44,7 +38,7 @@ def test_sizes_and_bounds_are_the_latest_decisions() -> None:
 def test_a_target_that_cannot_be_read_has_no_size() -> None:
     """An outage is a gap in the chart, not an invented number."""
     shown = Shown()
-    shown.ended(decision(current=3, desired=3, minimum=2, maximum=20))
+    shown.ended(decision(current=3, desired=3, bounds=bounds(2, 20)))
     shown.ended(decision(current=None, desired=None, error="down", metrics=()))
     assert shown.series("current_replicas") == []
     assert shown.series("max_replicas") == []
@@ -119,10 +113,11 @@ def test_an_active_fallback_has_a_series() -> None:
 def test_a_configured_brake_has_a_series_of_0_or_1() -> None:
     """An alert on a brake must see it change from 0 to 1."""
     shown = Shown()
-    shown.configure(scaler(brakes=Brakes(UnfulfilledBrake(), LossBrake())), scaler("api"))
+    shown.configure(scaler(rules=Rules([Brakes(UnfulfilledBrake(), LossBrake())])), scaler("api"))
     assert [each["brake"] for each in shown.series("brake_active")] == ["unfulfilled", "loss"]
     assert shown.value("brake_active", autoscaler="web", brake="loss") == 0
-    shown.ended(decision(brakes=(ActiveBrake(Brake.LOSS, Reason.INSTANCES_LOST, "3 of 10 are gone"),)))
+    on = BrakeMemory(active=(ActiveBrake(Brake.LOSS, "InstancesLost", "3 of 10 are gone"),))
+    shown.ended(remembering(decision(), rules={"brakes": on}))
     assert shown.value("brake_active", autoscaler="web", brake="loss") == 1
     assert shown.value("brake_active", autoscaler="web", brake="unfulfilled") == 0
     shown.ended(decision())
@@ -132,18 +127,18 @@ def test_a_configured_brake_has_a_series_of_0_or_1() -> None:
 def test_drains_have_series_from_the_start() -> None:
     """rate() sees no drain that creates its series, and an alert compares the oldest one's age with the timeout."""
     shown = Shown()
-    shown.configure(scaler(drain=DrainRule(timedelta(minutes=10), command=("/bin/true",))), scaler("api"))
+    shown.configure(scaler(rules=Rules([DrainRule(timedelta(minutes=10), command=("/bin/true",))])), scaler("api"))
     assert [each["autoscaler"] for each in shown.series("drain_oldest_seconds")] == ["web"]
     assert shown.value("drain_timeout_seconds", autoscaler="web") == 600
     assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 0
     open_ones = [Drain(f"i-{age}", NOW - timedelta(seconds=age), DrainAction.COMMAND) for age in (5, 90)]
     over = Drain("i-0", NOW - timedelta(minutes=10), DrainAction.COMMAND, "", NOW, DrainOutcome.TIMED_OUT)
-    shown.ended(decision(drains=(*open_ones, over)))
+    shown.ended(remembering(decision(), rules={"drain": DrainMemory((*open_ones, over))}))
     assert shown.value("drains", autoscaler="web") == 2
     assert shown.value("drain_oldest_seconds", autoscaler="web") == 90
     assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 1
     later = NOW + timedelta(seconds=15)
-    shown.ended(decision(now=later, drains=(over,)))
+    shown.ended(remembering(decision(now=later), rules={"drain": DrainMemory((over,))}))
     assert shown.value("drains", autoscaler="web") == 0
     assert shown.value("drains_ended_total", autoscaler="web", outcome="timeout") == 1
 
@@ -213,7 +208,7 @@ def test_a_pause_has_a_series_while_it_is_in_force() -> None:
     """The age of a pause shows that it was forgotten."""
     shown = Shown()
     pause, override = Pause(Direction.IN, "ann", "sale", NOW, None), Override(5, None, "ann", "sale", NOW, None)
-    shown.ended(decision(steering=ManualControls(pause, override)))
+    shown.ended(decision(manual=ManualControls(pause, override)))
     assert shown.value("paused", autoscaler="web", direction="in") == 1
     shown.ended(decision())
     assert shown.series("paused") == []
@@ -257,7 +252,7 @@ def test_a_new_target_starts_without_series() -> None:
     assert shown.series("current_replicas") == []
 
 
-@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"steering": None}])
+@pytest.mark.parametrize("odd", [{"conditions": (None,)}, {"metrics": (None,)}, {"manual": None}])
 def test_a_decision_that_cannot_be_shown_does_not_affect_the_others(odd: dict[str, Any]) -> None:
     """Without /metrics, no alert would fire."""
     shown = Shown("first", "odd", "last")

@@ -15,6 +15,7 @@ from autoscaler.model import (
     MetricType,
     Phase,
     Query,
+    Rules,
     TargetRef,
     TargetState,
     TargetType,
@@ -22,6 +23,7 @@ from autoscaler.model import (
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
 from autoscaler.target import Adapter
 
 NOW: Final = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -54,6 +56,11 @@ def metric(kind: MetricType, query: Query | str, **fields: Any) -> MetricSpec:
 def scaler(*metrics: MetricSpec, name: str = "web", target: TargetRef = TARGET, **fields: Any) -> Autoscaler:
     """Return an autoscaler with these metrics."""
     return Autoscaler(name, target, min_replicas=1, max_replicas=10, metrics=metrics, **fields)
+
+
+def fallbacks(*of: MetricFallback | None) -> Rules:
+    """Return rules with a fallback, or None, for each metric."""
+    return Rules([Fallbacks(of)])
 
 
 def point(value: float | None, **labels: str) -> Point:

@@ -7,16 +7,18 @@ import pytest
 
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.model import CivilTime, MetricType, Query, ScheduleEntry
+from autoscaler.model import CivilTime, MetricType, Query, Rules
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.freshness import ServerTime
+from autoscaler.rules.schedules import Schedules
 from autoscaler.target.contract import RecordingLogger
+from autoscaler.windows import ScheduleEntry
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, call, metric, scaler, state
 from tests.observe.fake import ONE, answering
 
 SECOND = timedelta(seconds=1)
 QUEUE = metric(MetricType.EXTERNAL, Query("q"))
-OFFICE = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)
+OFFICE = Rules([Schedules((ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3),))])
 
 
 class SlowClock(SystemClock):
@@ -35,7 +37,7 @@ def test_a_civil_time_is_in_doubt_from_a_minute_on(ahead: float, doubted: bool) 
         adapter = FakeAdapter({TARGET: state()})
         connections = {"fleet": Connection("fleet", adapter, CLOCK, RecordingLogger())}
         observer = Observer({"default": PrometheusSource(server.url)}, connections, CLOCK, RecordingLogger())
-        with_schedule = dataclasses.replace(scaler(QUEUE), schedules=(OFFICE,))
+        with_schedule = dataclasses.replace(scaler(QUEUE), rules=OFFICE)
         without = dataclasses.replace(scaler(QUEUE), name="other")
         try:
             seen = observer.observe([with_schedule, without], call(), civil_ahead=ahead * SECOND).observations
@@ -52,7 +54,7 @@ def test_civil_time_that_agrees_with_the_source_is_not_in_doubt() -> None:
         connections = {"fleet": Connection("fleet", FakeAdapter({TARGET: state()}), CLOCK, RecordingLogger())}
         clock = SlowClock()
         observer = Observer({"default": PrometheusSource(server.url)}, connections, clock, RecordingLogger())
-        one = dataclasses.replace(scaler(QUEUE), schedules=(OFFICE,))
+        one = dataclasses.replace(scaler(QUEUE), rules=OFFICE)
         try:
             seen = observer.observe([one], call(), civil_ahead=slow).observations
         finally:

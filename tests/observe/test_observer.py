@@ -14,7 +14,6 @@ from autoscaler.errors import TargetNotFound
 from autoscaler.model import (
     Autoscaler,
     Failure,
-    Fallback,
     Instance,
     InstanceReading,
     MetricType,
@@ -27,8 +26,9 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Connection, Observer
 from autoscaler.observe.failure import QueryFailure
+from autoscaler.rules.fallback import MetricFallback
 from autoscaler.target.contract import RecordingLogger
-from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, ago, call, instance, metric, scaler, state
+from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, ago, call, fallbacks, instance, metric, scaler, state
 from tests.replaced import replace
 from tests.servers.prometheus import PrometheusServer
 
@@ -118,11 +118,18 @@ def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer
     observed = look(
         prometheus,
         scaler(
-            metric(MetricType.PODS, "nothing", fallback=Fallback(query=Query("load"))),
+            metric(MetricType.PODS, "nothing"),
             metric(MetricType.EXTERNAL, "sum(load)"),
-            metric(MetricType.EXTERNAL, "nothing", fallback=Fallback(query=Query("load"))),
-            metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(query=Query("nonsense("))),
-            metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(replicas=3)),
+            metric(MetricType.EXTERNAL, "nothing"),
+            metric(MetricType.EXTERNAL, "sum(load)"),
+            metric(MetricType.EXTERNAL, "sum(load)"),
+            rules=fallbacks(
+                MetricFallback(query=Query("load")),
+                None,
+                MetricFallback(query=Query("load")),
+                MetricFallback(query=Query("nonsense(")),
+                MetricFallback(replicas=3),
+            ),
         ),
     )
     by_instance, none, total, failed, replicas = observed.fallbacks
@@ -136,8 +143,8 @@ def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer
 
 def test_without_a_fallbacks_query_none_is_read(prometheus: PrometheusServer) -> None:
     """Most autoscalers have no fallback's query."""
-    plain = metric(MetricType.EXTERNAL, "sum(load)", fallback=Fallback(replicas=3))
-    assert look(prometheus, scaler(plain)).fallbacks == ()
+    plain = scaler(metric(MetricType.EXTERNAL, "sum(load)"), rules=fallbacks(MetricFallback(replicas=3)))
+    assert look(prometheus, plain).fallbacks == ()
 
 
 @pytest.mark.parametrize("expr", ["scalar(sum(load))", "4", "sum(load)"])

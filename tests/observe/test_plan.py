@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
-from autoscaler.model import Fallback, MetricTarget, MetricType, Query, TargetType, VictimOrder, VictimRule
+from autoscaler.model import MetricTarget, MetricType, Query, TargetType, VictimOrder, VictimRule
 from autoscaler.observe.plan import Question, questions, with_queries
-from tests.observe.build import metric, scaler
+from autoscaler.rules.fallback import MetricFallback
+from tests.observe.build import fallbacks, metric, scaler
 
 UTILIZATION = MetricTarget(TargetType.UTILIZATION, 60)
 
@@ -31,9 +32,9 @@ def test_every_needed_question_is_asked() -> None:
         Query("cpu", max_age=timedelta(minutes=1)),
         target=UTILIZATION,
         request=Query("cores"),
-        fallback=Fallback(query=Query("load")),
     )
-    one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("sessions")))
+    rules = fallbacks(MetricFallback(query=Query("load")))
+    one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("sessions")), rules=rules)
     assert [each.expr for each in questions([one])] == ["cpu", "timestamp(cpu\n)", "cores", "load", "sessions"]
 
 
@@ -46,7 +47,8 @@ def test_an_unused_capacity_is_not_asked() -> None:
 
 def test_every_query_can_be_replaced() -> None:
     """A replay asks another source wherever a query is used."""
-    cpu = metric(MetricType.RESOURCE, "q", target=UTILIZATION, request=Query("q"), fallback=Fallback(query=Query("q")))
-    one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("q")))
+    cpu = metric(MetricType.RESOURCE, "q", target=UTILIZATION, request=Query("q"))
+    rules = fallbacks(MetricFallback(query=Query("q")))
+    one = scaler(cpu, victims=VictimRule(VictimOrder.LEAST, Query("q")), rules=rules)
     replaced = with_queries(one, lambda _: Query("shard"))
     assert [each.expr for each in questions([replaced])] == ["shard"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.config.kept_labels import INSTANCE_LABELS
+from autoscaler.fields.kept_labels import INSTANCE_LABELS
 from autoscaler.model import (
     Failure,
     Instance,

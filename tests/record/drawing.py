@@ -1,7 +1,7 @@
 """Draws values of any type of the model from its annotations, so that new fields are drawn, too."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from enum import Enum
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from autoscaler import errors
 from autoscaler.errors import TargetError
-from autoscaler.model import Decision, Observation
+from autoscaler.model import Decision, Memories, Observation, Rules, UnknownRule
+from autoscaler.rules import RULES
 
 _T = TypeVar("_T")
 
@@ -23,10 +24,13 @@ TEXTS: Final = st.text(st.characters(exclude_categories=()), max_size=4)
 WHOLE: Final = st.integers(-(2**80), 2**80) | st.integers(-3, 300)
 _ZONES: Final = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30)), timezone(-timedelta(hours=8))])
 _TIMES: Final = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=_ZONES)  # noqa: DTZ001 - the zone is drawn
+_UNKNOWN: Final = TEXTS.map(lambda text: f"unknown {text}")
+"""Names of rules that are not installed."""
 _PLAIN: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
     bool: st.booleans(),
     int: WHOLE,
     str: TEXTS,
+    bytes: st.binary(max_size=4),
     float: st.floats(allow_nan=False),  # NaN is not equal to itself
     datetime: _TIMES,
     date: st.dates(),
@@ -48,8 +52,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return values(kind.__supertype__)
     if kind in _PLAIN:
         return _PLAIN[kind]
-    if kind is TargetError:
-        return st.one_of([st.builds(each, TEXTS) for each in target_errors()])
+    if kind in _DRAWN:
+        return _DRAWN[kind]()
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return st.one_of([values(each) for each in arguments])
@@ -65,6 +69,29 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(kind)
     hints = _fields(kind)
     return st.builds(kind, **{name: st.deferred(_later(hint)) for name, hint in hints.items()})
+
+
+def _target_errors() -> st.SearchStrategy[TargetError]:
+    return st.one_of([st.builds(each, TEXTS) for each in target_errors()])
+
+
+def _rules() -> st.SearchStrategy[Rules]:
+    installed: list[st.SearchStrategy[Any]] = [st.none() | st.deferred(_later(kind)) for kind in RULES]
+    unknown = st.none() | st.builds(UnknownRule, _UNKNOWN, st.binary(max_size=4))
+    return st.tuples(*installed, unknown).map(lambda found: Rules([each for each in found if each is not None]))
+
+
+def _memories() -> st.SearchStrategy[Memories]:
+    known = {kind.name: st.deferred(_later(kind.memory)) for kind in RULES if kind.memory is not None}
+    unknown = st.dictionaries(_UNKNOWN, st.binary(max_size=4), max_size=2)
+    return st.builds(lambda of, others: Memories(of | others), st.fixed_dictionaries({}, optional=known), unknown)
+
+
+_DRAWN: Final[Mapping[Any, Callable[[], st.SearchStrategy[Any]]]] = {
+    TargetError: _target_errors,
+    Rules: _rules,
+    Memories: _memories,
+}
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
@@ -107,11 +134,17 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
         return frozenset({_full(arguments[0], alternative, numbers)})
     if origin is not None and issubclass(origin, Mapping):
         return {_full(arguments[0], alternative, numbers): _full(arguments[1], alternative, numbers)}
+    return _full_single(kind, alternative, numbers)
+
+
+def _full_single(kind: Any, alternative: int, numbers: "count[int]") -> Any:
+    """Return a value that is no collection."""
     number = next(numbers)
     plain: dict[Any, Any] = {
         bool: True,
         int: number,
         str: f"text {number}",
+        bytes: b"%d" % number,
         float: number + 0.5,
         datetime: datetime(2026, 1, 1, microsecond=number, tzinfo=UTC),
         date: date(2026, 1, 1) + timedelta(days=number),
@@ -119,6 +152,8 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
     }
     if kind in plain:
         return plain[kind]
+    if kind in (Rules, Memories):
+        return _of_all_rules(kind, alternative, numbers)
     if issubclass(kind, Exception):
         return kind(f"error {number}")
     if issubclass(kind, Enum):
@@ -126,6 +161,16 @@ def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
     defaults = defaults_of(kind)
     hints = _fields(kind)
     return kind(**{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in hints.items()})
+
+
+def _of_all_rules(kind: Any, alternative: int, numbers: "count[int]") -> Rules | Memories:
+    """Return what every rule has, and a rule that is not installed."""
+    number = next(numbers)
+    unknown, data = f"rule {number}", b"%d" % number
+    if kind is Rules:
+        return Rules([*[_full(each, alternative, numbers) for each in RULES], UnknownRule(unknown, data)])
+    memories = {each.name: _full(each.memory, alternative, numbers) for each in RULES if each.memory is not None}
+    return Memories({**memories, unknown: data})
 
 
 def defaults_of(kind: Any) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 
 from autoscaler.decide import apply_outcome
 from autoscaler.model import (
+    HPA,
     Autoscaler,
     AwaitingDrain,
     Condition,
@@ -29,6 +30,7 @@ from autoscaler.model import (
     Phase,
     Query,
     Recommendation,
+    Remembered,
     Sample,
     ScaleChange,
     ScaleEvent,
@@ -41,6 +43,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, schema
+from tests.decisions import remembering
 from tests.replaced import replace
 
 START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -87,9 +90,8 @@ def decision(
         conditions=(Condition(ConditionType.ABLE_TO_SCALE, True, "ReadyForNewScale", "fine", now),),
         events=tuple(events),
         metrics=(metric,),
-        trace=(Step("DesiredWithinRange", 5, size, "inside the bounds"),),
-        status=Status(5, size, (metric,)),
-        recommendations=(Recommendation(size, now),),
+        trace=(Step(HPA, "DesiredWithinRange", 5, size, "inside the bounds"),),
+        remembered=Remembered(Status(5, size, (metric,)), recommendations=(Recommendation(size, now),)),
     )
 
 
@@ -97,7 +99,7 @@ def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "
     """Return a decision to write a larger size."""
     plain = decision(seconds, name, target, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")
-    return replace(plain, change=change, scale_event=ScaleEvent(size - 5, plain.now))
+    return remembering(replace(plain, change=change), scale_event=ScaleEvent(size - 5, plain.now))
 
 
 def falling(seconds: float, name: str, size: int = 2) -> Decision:

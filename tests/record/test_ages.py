@@ -6,10 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from autoscaler.model import Call, History, Observed, Recommendation, ScheduleEntry, Sighting, later
+from autoscaler.model import Call, History, Observed, Recommendation, Rules, Sighting, later
 from autoscaler.observe import Observer
 from autoscaler.record import Ledger
+from autoscaler.rules.schedules import Schedules
 from autoscaler.runtime.running_shard import Ports
+from autoscaler.windows import ScheduleEntry
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
@@ -34,7 +36,7 @@ def cycle(ledger: Ledger, clock: FakeClock, name: str = "web", size: int = 5) ->
 
 def ages(history: History, clock: FakeClock) -> list[float]:
     """Return the ages of the recommendations, in seconds."""
-    return [(clock.now() - each.at).total_seconds() for each in history.recommendations]
+    return [(clock.now() - each.at).total_seconds() for each in history.hpa.recommendations]
 
 
 @pytest.mark.parametrize("slew", [0.5, -0.5, 0.01])
@@ -89,7 +91,7 @@ def test_everything_remembered_keeps_its_age(sqlite_opener: Opener, clock: FakeC
     ledger.recall([scaler()])
     ledger.intend([rising(0, size=9)])
     before = ledger.recall([scaler()])["web"]
-    assert before.unfinished is not None
+    assert before.pending is not None
     clock.advance(15)
     clock.step(step)
     ledger.follow_clock(clock.moment())
@@ -159,7 +161,7 @@ def test_every_shard_follows_a_step_once(sqlite_opener: Opener, clock: FakeClock
     clock.step(HOUR)
     assert ages(cycle(ledgers["one"], clock, "one"), clock) == [15]
     ledgers["two"].follow_clock(before)
-    (kept,) = ledgers["two"].recall([scaler("two")])["two"].recommendations
+    (kept,) = ledgers["two"].recall([scaler("two")])["two"].hpa.recommendations
     assert before.now - kept.at == timedelta(seconds=10)
     for name, ledger in ledgers.items():
         clock.advance(15)
@@ -201,7 +203,7 @@ def test_a_state_without_times_of_the_boot_clock_begins_with_the_first(sqlite_op
     state = sqlite_opener.restart()
     state.follow_clock(clock.moment())  # a minute before the newest decision
     history = state.recall([scaler()])["web"]
-    assert history.recommendations == (Recommendation(5, clock.now()),)
+    assert history.hpa.recommendations == (Recommendation(5, clock.now()),)
 
 
 @pytest.mark.slow
@@ -245,7 +247,7 @@ def test_between_hosts_ages_count_from_when_cycles_begin(hosts: Hosts, wrong_by:
     moment = second.clock.moment()
     taken.follow_clock(moment)
     hosts.advance(5)
-    (known,) = taken.recall([scaler()])["web"].recommendations
+    (known,) = taken.recall([scaler()])["web"].hpa.recommendations
     assert (moment.now - known.at).total_seconds() == 60
 
 
@@ -275,7 +277,7 @@ def test_a_slow_observation_makes_nothing_older(hosts: Hosts) -> None:
     moment, unused = second.clock.moment(), cast("Any", None)
     ports = Ports(cast("Observer", Slow(hosts)), second.ledger(), unused, second.clock)
     ports.observe([scaler()], Call(moment.now, 0, moment))
-    (known,) = ports.recall([scaler()])["web"].recommendations
+    (known,) = ports.recall([scaler()])["web"].hpa.recommendations
     assert (moment.now - known.at).total_seconds() == 60
 
 
@@ -299,6 +301,6 @@ def test_schedules_follow_the_databases_clock(hosts: Hosts) -> None:
     ports = Ports(cast("Observer", observer), host.ledger(), unused, host.clock)
     moment = host.clock.moment()
     office = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)
-    for schedules, ahead in (((office,), 3600), ((), 0)):
-        ports.observe([dataclasses.replace(scaler(), schedules=schedules)], Call(moment.now, 0, moment))
+    for schedules, ahead in (([Schedules((office,))], 3600), ([], 0)):
+        ports.observe([dataclasses.replace(scaler(), rules=Rules(schedules))], Call(moment.now, 0, moment))
         assert observer.asked[-1] == timedelta(seconds=ahead)

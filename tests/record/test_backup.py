@@ -115,8 +115,8 @@ def test_a_daemon_decides_from_a_restored_state(sqlite_opener: Opener, tmp_path:
     moved = Opener(None, tmp_path / "moved")
     backup.restore(None, moved.folder, tmp_path / "a.db")
     assert _recalled(moved.ledger()) == expected
-    assert expected.unfinished is not None
-    assert expected.steering.pause is not None
+    assert expected.pending is not None
+    assert expected.manual.pause is not None
     moved.close()
 
 

@@ -5,35 +5,31 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.model import (
+from autoscaler.model import Decision, Observation, Rules, TargetState, ValueReading, later
+from autoscaler.rules.brakes import (
     Brake,
     BrakeMemory,
     Brakes,
-    Decision,
     InstanceLoss,
     LossBrake,
-    Observation,
     OutsideChange,
     OutsideChangeBrake,
     OwnSize,
     Shortfall,
-    TargetState,
     UnfulfilledBrake,
-    ValueReading,
-    later,
 )
-from tests.decide.braking import ALL, active, workers
 from tests.record.conftest import Opener
 from tests.record.cycles import QUEUE, Cycles
 from tests.record.samples import START, scaler
 from tests.replaced import replace
+from tests.rules.braking import ALL, active, workers
 
 
 class Braked(Cycles):
     """An autoscaler with brakes, whose target the test controls."""
 
     def __init__(self, opener: Opener, brakes: Brakes = ALL) -> None:
-        super().__init__(opener, replace(scaler(), metrics=(QUEUE,), brakes=brakes))
+        super().__init__(opener, replace(scaler(), metrics=(QUEUE,), rules=Rules([brakes])))
 
     def at(self, size: int, running: int, wanted: int | None = None, *, dies: bool = False) -> Decision:
         """Run a cycle with this size and so many running instances. `wanted`: by the metric; None: the size."""
@@ -115,10 +111,10 @@ def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
         assert each.observation is not None
         assert each.history is not None
         made = decide(each.scaler, each.observation, each.history, each.decision.now)
-        assert (made.brakes, made.events[:1]) == (each.decision.brakes, each.decision.events[:1])
+        assert (active(made), made.events[:1]) == (active(each.decision), each.decision.events[:1])
         again = apply_outcome(made, each.decision.outcome)
         assert again == each.decision
-        assert remember(each.scaler, each.history, again).brakes == each.decision.brake_memory
+        assert remember(each.scaler, each.history, again).rules == each.decision.remembered.rules
 
 
 def test_the_state_of_brakes_shifts_with_the_clock() -> None:

@@ -112,7 +112,7 @@ def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or rename 
     for seconds in (15, 30):
         found = ledger.recall([scaler(name) for name in NAMES])
         assert found.keys() == {"fine", "well"}
-        assert all(history.recommendations for history in found.values())
+        assert all(history.hpa.recommendations for history in found.values())
         with pytest.raises(StateError, match=f"autoscaler 'hurt': .*{remedy}"):
             found["hurt"]
         save(ledger, decision(seconds, "fine"), decision(seconds, "well"))

@@ -18,7 +18,6 @@ from autoscaler.model import (
     Conflict,
     Decision,
     Direction,
-    DrainRule,
     Failure,
     Held,
     History,
@@ -41,6 +40,7 @@ from autoscaler.model import (
     Proposed,
     Query,
     Reading,
+    Rules,
     Sample,
     ScalingPolicy,
     ScalingRules,
@@ -53,6 +53,8 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Archive, Ledger, Record
+from autoscaler.rules.drain import DrainRule
+from autoscaler.rules.idle import IDLE, Idle
 from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.documents.lives import Recorded, named
@@ -228,12 +230,10 @@ def _configured(name: str) -> Autoscaler:
     queue = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 15_000), Query("queue"))
     target = TargetRef(FLEET, f"{name}-asg")
     period = LONG if name == "d" else SHORT
-    behavior, drain = (_rules(30), DrainRule(command=("/bin/true",))) if name in "ab" else (None, None)
-    cooldown = timedelta(seconds=45) if name in "bc" else None
-    if cooldown is not None:
-        queue = replace(queue, activation=180_000)
-    metrics = cpu, queue
-    return Autoscaler(name, target, 1, 20, metrics, behavior, sync_period=period, drain=drain, cooldown=cooldown)
+    behavior = _rules(30) if name in "ab" else None
+    drain = [DrainRule(command=("/bin/true",))] if name in "ab" else []
+    idle = [Idle(timedelta(seconds=45), (None, 180_000))] if name in "bc" else []
+    return Autoscaler(name, target, 1, 20, (cpu, queue), behavior, sync_period=period, rules=Rules([*drain, *idle]))
 
 
 def _rules(window: int) -> Behavior:
@@ -283,7 +283,8 @@ def test_decisions_of_an_eventful_life_can_be_repeated(
             fleet.cycle(LONG)
     archive = fleet.opener.archive()
     assert sum(map(len, fleet.made.values())) > 150
-    assert {each.idle for name in "bc" for each in fleet.made[name]} == {False, True}
+    idle = {any(step.reason == IDLE for step in each.trace) for name in "bc" for each in fleet.made[name]}
+    assert idle == {False, True}
     for name, made in fleet.made.items():
         check(archive, name, made)
         for each in fleet.random.sample(made, min(8, len(made))):

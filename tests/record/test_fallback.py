@@ -8,17 +8,17 @@ from autoscaler.decide import decide
 from autoscaler.model import (
     Decision,
     Failure,
-    Fallback,
-    FallbackState,
-    MetricFailure,
+    Memories,
     MetricType,
     Observation,
     Query,
     Reading,
+    Rules,
     TargetState,
     ValueReading,
     later,
 )
+from autoscaler.rules.fallback import FallbackMemory, Fallbacks, FallbackState, MetricFailure, MetricFallback
 from tests.record.conftest import Opener
 from tests.record.cycles import QUEUE, Cycles
 from tests.record.samples import START, scaler
@@ -30,38 +30,45 @@ DOWN = Failure("down")
 class Falling(Cycles):
     """A dry run at size 5 whose metric has a fallback."""
 
-    def __init__(self, opener: Opener, fallback: Fallback) -> None:
-        super().__init__(opener, replace(scaler(), metrics=(replace(QUEUE, fallback=fallback),), dry_run=True))
+    def __init__(self, opener: Opener, fallback: MetricFallback) -> None:
+        super().__init__(
+            opener, replace(scaler(), metrics=(QUEUE,), rules=Rules([Fallbacks((fallback,))]), dry_run=True)
+        )
 
     def reads(self, reading: Reading | Failure, *fallbacks: Reading) -> Decision:
         """Run a cycle with this reading of the metric, and these of the fallback's query."""
         return self.cycle(Observation(TargetState(5, 5, ()), (reading,), (), fallbacks))
 
 
+def failing(memories: Memories) -> tuple[MetricFailure, ...]:
+    memory = memories.find("fallback", FallbackMemory)
+    return () if memory is None else memory.failing
+
+
 def states(made: Decision) -> list[FallbackState]:
-    return [each.fallback for each in made.failing]
+    return [each.fallback for each in failing(made.remembered.rules)]
 
 
 @pytest.mark.parametrize("step", [0, 3600, -86400])
 def test_the_time_survives_restarts_and_a_clock_that_is_set(sqlite_opener: Opener, step: float) -> None:
     """Daemons are restarted in an outage of Prometheus, and the three minutes must not begin anew each time."""
-    falling = Falling(sqlite_opener, Fallback(replicas=9))
+    falling = Falling(sqlite_opener, MetricFallback(replicas=9))
     assert states(falling.reads(DOWN)) == [FallbackState.WAITING]
     for by in (0, step):
         falling.restart(by)
         assert states(falling.reads(DOWN)) == [FallbackState.WAITING]
     made = falling.reads(DOWN)
     assert states(made) == [FallbackState.ACTIVE]
-    assert made.now - made.failing[0].since == timedelta(seconds=180)
+    assert made.now - failing(made.remembered.rules)[0].since == timedelta(seconds=180)
 
 
 def test_a_decision_with_a_fallback_can_be_decided_again(opener: Opener) -> None:
     """The record includes the answer of the fallback's query, and the beginning of the failure."""
-    falling = Falling(opener, Fallback(timedelta(seconds=60), query=Query("crude"), allow_scale_in=True))
+    falling = Falling(opener, MetricFallback(timedelta(seconds=60), query=Query("crude"), allow_scale_in=True))
     for load in (1000, 2000, 3000):
         made = falling.reads(DOWN, ValueReading((load,)))
     records = list(opener.archive().records(falling.autoscaler.name))
-    assert [each.decision.failing[0].fallback for each in records] == ["waiting", "active", "active"]
+    assert [states(each.decision) for each in records] == [["waiting"], ["active"], ["active"]]
     assert records[-1].decision == made
     for each in records:
         assert each.observation is not None
@@ -72,11 +79,11 @@ def test_a_decision_with_a_fallback_can_be_decided_again(opener: Opener) -> None
 
 
 def test_a_value_ends_the_failure(opener: Opener) -> None:
-    falling = Falling(opener, Fallback(replicas=9))
+    falling = Falling(opener, MetricFallback(replicas=9))
     falling.reads(DOWN)
     falling.reads(ValueReading((1000,)))
     falling.restart()
-    assert falling.history().failing == ()
+    assert failing(falling.history().rules) == ()
 
 
 def test_a_failure_shifts_with_the_clock() -> None:

@@ -26,6 +26,7 @@ from autoscaler.model import (
     Sighting,
 )
 from autoscaler.record import Ledger
+from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.samples import START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
@@ -78,8 +79,8 @@ def test_a_record_that_fails_leaves_the_intent_unfinished(
     with pytest.raises(StateError, match=said):
         save(ledger, written(rising(15)), seen=observation(replicas=2000))
     remembered = ledger.recall([scaler()])["web"]
-    assert remembered.unfinished == PendingWrite(8, 5, at(15))
-    assert (remembered.recommendations, remembered.scale_ups) == (before.recommendations, ())
+    assert remembered.pending == PendingWrite(8, 5, at(15))
+    assert (remembered.hpa.recommendations, remembered.hpa.scale_ups) == (before.hpa.recommendations, ())
     pragma(ledger, repaired)
     keep(ledger, decision(30))
     expected = remember(scaler(), remembered, decision(30))
@@ -103,7 +104,8 @@ def rising_on(seconds: float) -> Decision:
     event = ScaleEvent(3, at(15))
     change = ScaleChange(f"web-{seconds}", 12, 8, None, "cpu above target")
     own = ScaleEvent(4, at(seconds))
-    return replace(decision(seconds, size=12), current=8, change=change, scale_ups=(event,), scale_event=own)
+    made = replace(decision(seconds, size=12), current=8, change=change)
+    return remembering(made, scale_ups=(event,), scale_event=own)
 
 
 def test_a_write_that_arrived_is_remembered_when_the_daemon_dies_at_the_next_one(opener: Opener) -> None:
@@ -113,11 +115,11 @@ def test_a_write_that_arrived_is_remembered_when_the_daemon_dies_at_the_next_one
     ledger.recall([scaler()])
     ledger.intend([rising(15)])
     ledger = opener.restart()
-    assert ledger.recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
+    assert ledger.recall([scaler()])["web"].pending == PendingWrite(8, 5, at(15))
     ledger.intend([rising_on(30)])
     ledger = opener.restart()
     remembered = ledger.recall([scaler()])["web"]
-    assert (remembered.scale_ups, remembered.unfinished) == ((ScaleEvent(3, at(15)),), PendingWrite(12, 8, at(30)))
+    assert (remembered.hpa.scale_ups, remembered.pending) == ((ScaleEvent(3, at(15)),), PendingWrite(12, 8, at(30)))
 
 
 def test_a_write_that_arrived_keeps_its_age_when_the_wall_clock_is_set(opener: Opener) -> None:
@@ -135,14 +137,14 @@ def test_a_write_that_arrived_keeps_its_age_when_the_wall_clock_is_set(opener: O
     ledger = opener.restart()
     ledger.follow_clock(clock.moment())
     before = ledger.recall([scaler()])["web"]
-    ledger.intend([replace(rising_on(3645), scale_ups=(ScaleEvent(3, at(3630)),))])
+    ledger.intend([remembering(rising_on(3645), scale_ups=(ScaleEvent(3, at(3630)),))])
     clock.advance(15)
     ledger = opener.restart()
     ledger.follow_clock(clock.moment())
     remembered = ledger.recall([scaler()])["web"]
-    assert remembered.scale_ups == (ScaleEvent(3, at(3630)),)
-    assert remembered.unfinished == PendingWrite(12, 8, at(3645))
-    assert remembered.recommendations == before.recommendations
+    assert remembered.hpa.scale_ups == (ScaleEvent(3, at(3630)),)
+    assert remembered.pending == PendingWrite(12, 8, at(3645))
+    assert remembered.hpa.recommendations == before.hpa.recommendations
 
 
 def test_a_write_that_arrived_is_counted_once_if_all_goes_well(opener: Opener) -> None:
@@ -156,8 +158,8 @@ def test_a_write_that_arrived_is_counted_once_if_all_goes_well(opener: Opener) -
     ledger.intend([rising_on(30)])
     save(ledger, written(rising_on(30)))
     events = (ScaleEvent(3, at(15)), ScaleEvent(4, at(30)))
-    assert ledger.recall([scaler()])["web"].scale_ups == events
-    assert opener.restart().recall([scaler()])["web"].scale_ups == events
+    assert ledger.recall([scaler()])["web"].hpa.scale_ups == events
+    assert opener.restart().recall([scaler()])["web"].hpa.scale_ups == events
 
 
 def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener) -> None:
@@ -217,22 +219,22 @@ def test_two_writes_without_a_record_are_both_unfinished(opener: Opener) -> None
         with refused(ledger, "INSERT INTO journal"):
             save(ledger, written(rising(seconds, size)))
     both = PendingWrite(12, 5, at(15), earlier=PendingWrite(8, 5, at(0)))
-    assert ledger.recall([scaler()])["web"].unfinished == both
-    assert opener.restart().recall([scaler()])["web"].unfinished == both
+    assert ledger.recall([scaler()])["web"].pending == both
+    assert opener.restart().recall([scaler()])["web"].pending == both
 
 
-ODD: dict[str, dict[str, Any]] = {
-    "a text that is none": {"error": object()},
-    "a recommendation without a size": {"recommendations": (Recommendation(None, at(15)),)},  # type: ignore[arg-type]  # odd
-    "an event of no type": {"events": (Event(None, "Odd", ""),)},  # type: ignore[arg-type]  # likewise
-    "a time without a zone": {"scale_ups": (ScaleEvent(1, at(15).replace(tzinfo=None)),)},
+ODD: dict[str, Callable[[Decision], Decision]] = {
+    "a text that is none": lambda made: replace(made, error=object()),
+    "a recommendation without a size": lambda made: remembering(made, recommendations=(Recommendation(None, at(15)),)),  # type: ignore[arg-type]  # odd
+    "an event of no type": lambda made: replace(made, events=(Event(None, "Odd", ""),)),  # type: ignore[arg-type]  # likewise
+    "a time without a zone": lambda made: remembering(made, scale_ups=(ScaleEvent(1, at(15).replace(tzinfo=None)),)),
 }
 NAMES = ("fine", "odd", "well")
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
-    opener: Opener, odd: dict[str, Any]
+    opener: Opener, odd: Callable[[Decision], Decision]
 ) -> None:
     """The others are committed. Its write stays unfinished, and a later cycle of it is recorded again."""
     ledger = opener.ledger()
@@ -241,7 +243,7 @@ def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
     made = [rising(15, name=name) for name in NAMES]
     assert ledger.intend(made) == {}
     concluded = {one.name: written(one) for one in made}
-    concluded["odd"] = replace(concluded["odd"], **odd)
+    concluded["odd"] = odd(concluded["odd"])
     broken = ledger.record(
         {name: scaler(name) for name in NAMES},
         Observed(dict.fromkeys(NAMES, observation())),
@@ -249,7 +251,7 @@ def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
     )
     assert broken.keys() == {"odd"}
     expected = {name: remember(scaler(name), before[name], concluded[name]) for name in ("fine", "well")}
-    expected["odd"] = replace(before["odd"], unfinished=PendingWrite(8, 5, at(15)))
+    expected["odd"] = replace(before["odd"], pending=PendingWrite(8, 5, at(15)))
     assert ledger.recall([scaler(name) for name in NAMES]) == expected
     again = opener.restart()
     assert again.recall([scaler(name) for name in NAMES]) == expected
@@ -269,7 +271,7 @@ def test_a_size_that_no_database_can_store_is_not_written(opener: Opener) -> Non
     broken = ledger.intend([rising(15, 2**70 if name == "odd" else 8, name) for name in NAMES])
     assert broken.keys() == {"odd"}
     found = opener.restart().recall([scaler(name) for name in NAMES])
-    open_now = {name: history.unfinished and history.unfinished.size for name, history in found.items()}
+    open_now = {name: history.pending and history.pending.size for name, history in found.items()}
     assert open_now == {"fine": 8, "odd": None, "well": 8}
 
 
@@ -283,4 +285,4 @@ def test_an_intent_survives_kill_9(sqlite_opener: Opener) -> None:
     )
     command = [sys.executable, "-c", program, str(sqlite_opener.folder)]
     assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == -signal.SIGKILL
-    assert sqlite_opener.ledger().recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(0))
+    assert sqlite_opener.ledger().recall([scaler()])["web"].pending == PendingWrite(8, 5, at(0))

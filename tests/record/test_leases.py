@@ -319,7 +319,7 @@ def test_a_shard_that_is_taken_over_brings_the_memory_of_the_other_host(hosts: H
     ours = other.ledger()
     ours.follow([scaler()])
     assert ours.recall([scaler()])["web"] == expected
-    assert expected.unfinished is not None
+    assert expected.pending is not None
     save(ours, written(rising(15)))
     assert other.state.archive.latest()["web"].now == at(15)
 

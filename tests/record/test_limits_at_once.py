@@ -9,8 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_limits, apply_outcome
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
+from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import (
     CONNECTION_LIMITS,
     Autoscaler,
@@ -25,7 +26,8 @@ from autoscaler.model import (
     shard_of,
 )
 from autoscaler.record import Ledger, Retention, State
-from tests.decide.fleet import limits
+from tests.decisions import bounds, remembering
+from tests.limits.fleet import limits
 from tests.record.conftest import Opener, in_threads
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, at, decision, save, scaler
@@ -62,7 +64,8 @@ def wanting(cycle: int, name: str, current: int, size: int) -> Decision:
     """Return a decision for this size, with bounds of 1 and 100."""
     made = decision(15 * cycle, name, name, size=size)
     change = None if size == current else ScaleChange(f"{name}-{cycle}", size, current, None, "load")
-    return replace(made, current=current, change=change, minimum=1, status=Status(current, size), conditions=())
+    made = replace(made, current=current, change=change, bounds=bounds(1, 100), conditions=())
+    return remembering(made, status=Status(current, size))
 
 
 def cycles(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets, seed: int) -> None:

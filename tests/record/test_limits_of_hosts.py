@@ -8,7 +8,7 @@ from autoscaler.decide import apply_outcome
 from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
-from tests.decide.fleet import limits
+from tests.limits.fleet import limits
 from tests.record.conftest import in_threads
 from tests.record.hosts import SECONDS, Host, Hosts, configured
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler

@@ -5,6 +5,7 @@ import pytest
 from autoscaler.decide import apply_outcome, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite, Proposed
+from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
@@ -32,7 +33,7 @@ def test_forgotten_recommendations_are_deleted_from_the_disk(opener: Opener) -> 
     keep(ledger, decision(0, size=5))
     keep(ledger, decision(15, size=9))
     keep(ledger, decision(7200, size=7))
-    (only,) = opener.restart().recall([scaler()])["web"].recommendations
+    (only,) = opener.restart().recall([scaler()])["web"].hpa.recommendations
     assert (only.replicas, only.at) == (7, at(7200))
 
 
@@ -41,9 +42,7 @@ def test_an_intent_without_an_outcome_is_recalled_after_a_restart(opener: Opener
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([rising(size=8)])
-    assert opener.restart().recall([scaler()])["web"] == History(
-        unfinished=PendingWrite(size=8, decided_from=5, at=at(0))
-    )
+    assert opener.restart().recall([scaler()])["web"] == History(pending=PendingWrite(size=8, decided_from=5, at=at(0)))
 
 
 def test_an_outcome_settles_its_intent(opener: Opener) -> None:
@@ -52,8 +51,8 @@ def test_an_outcome_settles_its_intent(opener: Opener) -> None:
     ledger.recall([scaler()])
     ledger.intend([rising()])
     save(ledger, written(rising()))
-    assert ledger.recall([scaler()])["web"].unfinished is None
-    assert opener.restart().recall([scaler()])["web"].unfinished is None
+    assert ledger.recall([scaler()])["web"].pending is None
+    assert opener.restart().recall([scaler()])["web"].pending is None
 
 
 def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None:
@@ -64,10 +63,10 @@ def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None
     ledger.intend([rising()])
     ledger = opener.restart()
     ledger.recall([scaler()])
-    blind = replace(decision(15), current=None, desired=None, recommendations=())
+    blind = remembering(replace(decision(15), current=None, desired=None), recommendations=())
     save(ledger, blind, seen=replace(observation(), target=TargetUnavailable("no answer")))
     remembered = ledger.recall([scaler()])
-    assert remembered["web"].unfinished == PendingWrite(8, 5, at(0))
+    assert remembered["web"].pending == PendingWrite(8, 5, at(0))
     assert opener.restart().recall([scaler()]) == remembered
 
 
@@ -76,20 +75,20 @@ def test_a_dry_run_has_no_intents(opener: Opener) -> None:
     ledger = opener.ledger()
     ledger.recall([scaler()])
     ledger.intend([replace(rising(), dry_run=True)])
-    assert ledger.recall([scaler()])["web"].unfinished is None
-    assert opener.restart().recall([scaler()])["web"].unfinished is None
+    assert ledger.recall([scaler()])["web"].pending is None
+    assert opener.restart().recall([scaler()])["web"].pending is None
 
 
 def test_a_dry_run_is_recorded_as_a_dry_run(opener: Opener) -> None:
     """Readers see its decisions; none of its changes happened."""
     ledger = opener.ledger()
-    proposed = replace(rising(), dry_run=True, outcome=Proposed(8), scale_ups=())
+    proposed = replace(rising(), dry_run=True, outcome=Proposed(8))
     keep(ledger, proposed)
     archive = opener.archive()
     assert [record.decision for record in archive.records("web")] == [proposed]
     assert [row.dry_run for row in archive.series("web")] == [True]
     history = ledger.recall([scaler()])["web"]
-    assert (len(history.recommendations), history.scale_ups) == (1, ())
+    assert (len(history.hpa.recommendations), history.hpa.scale_ups) == (1, ())
 
 
 def test_a_new_target_starts_without_a_memory_and_the_old_memory_is_kept(opener: Opener) -> None:
@@ -108,7 +107,7 @@ def test_each_autoscaler_has_its_own_history(opener: Opener) -> None:
     ledger = opener.ledger()
     keep(ledger, *(decision(name=f"s{k}", size=k) for k in range(20)))
     histories = opener.restart().recall([scaler(f"s{k}") for k in range(20)])
-    assert [histories[f"s{k}"].recommendations[0].replicas for k in range(20)] == list(range(20))
+    assert [histories[f"s{k}"].hpa.recommendations[0].replicas for k in range(20)] == list(range(20))
 
 
 def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(opener: Opener) -> None:
@@ -125,11 +124,12 @@ def test_unchanged_conditions_are_kept_beside_changed_ones(opener: Opener) -> No
     """Most cycles change and write none. In one statement with changed ones they would be erased."""
     ledger, made = opener.ledger(), [decision(name=name, size=3) for name in ("quiet", "busy")]
     keep(ledger, *made)
-    changed = replace(made[1].status, current=4)
-    keep(ledger, replace(made[0], now=at(15)), replace(made[1], now=at(15), status=changed))
+    changed = replace(made[1].remembered.status, current=4)
+    keep(ledger, replace(made[0], now=at(15)), remembering(replace(made[1], now=at(15)), status=changed))
     after = opener.restart().recall([scaler("quiet"), scaler("busy")])
-    assert (after["quiet"].conditions, after["quiet"].status) == (made[0].conditions, made[0].status)
-    assert (after["busy"].conditions, after["busy"].status) == (made[1].conditions, changed)
+    quiet, busy = after["quiet"].hpa, after["busy"].hpa
+    assert (quiet.conditions, quiet.status) == (made[0].conditions, made[0].remembered.status)
+    assert (busy.conditions, busy.status) == (made[1].conditions, changed)
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -140,7 +140,7 @@ def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restar
     made = rising(size=8)
     ledger.intend([made])
     save(ledger, apply_outcome(made, TargetUnavailable("no answer in time")))
-    unfinished = (opener.restart() if restart else ledger).recall([scaler()])["web"].unfinished
+    unfinished = (opener.restart() if restart else ledger).recall([scaler()])["web"].pending
     assert unfinished == PendingWrite(size=8, decided_from=5, at=at(0))
 
 
@@ -150,9 +150,9 @@ def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paus
     paused = ManualControls(pause=Pause(Direction.BOTH, "ann", "freeze", START, None))
     steer(state, "web", paused)
     ledger = state.ledger(FLEET)
-    keep(ledger, replace(decision(0), steering=paused))
+    keep(ledger, replace(decision(0), manual=paused))
     (record,) = opener.archive().records("web")
-    assert record.history == History(steering=paused)
+    assert record.history == History(manual=paused)
 
 
 def test_an_autoscaler_that_returns_remembers_its_history(opener: Opener) -> None:

@@ -174,7 +174,14 @@ def of_version(number: int, state: State) -> None:
 
 @pytest.mark.parametrize(
     ("number", "age"),
-    [(1, "an older"), (2, "an older"), (3, "an older"), (schema.VERSION + 1, "a newer"), (99, "a newer")],
+    [
+        (1, "an older"),
+        (2, "an older"),
+        (3, "an older"),
+        (11, "an older"),
+        (schema.VERSION + 1, "a newer"),
+        (99, "a newer"),
+    ],
 )
 def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: str, opener: Opener) -> None:
     """The operator decides what to do with it. Nothing is lost silently."""

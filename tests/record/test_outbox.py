@@ -9,6 +9,7 @@ from autoscaler.model import Notice, NoticeType, Observed
 from autoscaler.moment import Moment
 from autoscaler.record import State, schema
 from autoscaler.record.outbox import MAX_WAITING, Outbox, Waiting, rows_of
+from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, at, decision, observation, scaler
@@ -42,8 +43,9 @@ def drained(outbox: Outbox) -> list[str]:
 def record(state: State, seconds: float, *, failing: bool) -> None:
     ledger, made = state.ledger(FLEET), decision(seconds)
     if failing:
-        failed = tuple([replace(each, error="no answer", proposal=None) for each in made.status.metrics])
-        made = replace(made, metrics=failed, status=replace(made.status, metrics=failed), error="1 of 1 failed")
+        failed = tuple([replace(each, error="no answer", proposal=None) for each in made.remembered.status.metrics])
+        status = replace(made.remembered.status, metrics=failed)
+        made = remembering(replace(made, metrics=failed, error="1 of 1 failed"), status=status)
     ledger.recall([scaler()])
     ledger.record({"web": scaler()}, Observed({"web": observation()}, {}), [made])
 

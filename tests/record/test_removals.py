@@ -18,7 +18,7 @@ from autoscaler.model import (
     shard_of,
 )
 from autoscaler.record import Ledger, State
-from tests.decide.fleet import limits
+from tests.limits.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
 from tests.record.test_faults import refused
@@ -175,7 +175,7 @@ def test_a_shard_that_intends_too_late_is_refused(opener: Opener) -> None:
         "nothing was written because another shard used the limit first: fleet's removalBudget is 4 instances in 1m, "
         f"of which 1 was left; more from {at(60).isoformat(timespec='seconds')}; the next cycle tries again"
     )
-    assert ledgers[1].recall([scaler(names[1], names[1])])[names[1]].unfinished is None
+    assert ledgers[1].recall([scaler(names[1], names[1])])[names[1]].pending is None
     intend(ledgers[1], falling(60, names[1]))
 
 
@@ -207,7 +207,7 @@ def test_a_target_with_a_hanging_write_gets_no_new_intent(opener: Opener) -> Non
     made = [falling(15, "s0", 1), falling(15, "s1", 4)]
     assert ledger.intend(made, frozenset({made[0].target})) == {}
     assert counted(ledger, 15) == [("s0", 0, 3), ("s1", 15, 1)]
-    assert ledger.recall(scalers)["s0"].unfinished == recalled["s0"].unfinished
+    assert ledger.recall(scalers)["s0"].pending == recalled["s0"].pending
 
 
 def test_a_step_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from autoscaler.decide import remember
 from autoscaler.model import Decision, History, PendingWrite, Recommendation, ScaleEvent
+from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, rising, save, scaler
 from tests.replaced import replace
@@ -36,7 +37,7 @@ def test_histories_are_exact_after_any_number_of_restarts(data: st.DataObject) -
                 if data.draw(st.booleans(), label="writes"):
                     ledger.intend([rising(seconds, name=name) for name in NAMES])
                     intent = PendingWrite(8, 5, at(seconds))
-                    announced = {name: replace(history, unfinished=intent) for name, history in expected.items()}
+                    announced = {name: replace(history, pending=intent) for name, history in expected.items()}
                     if not data.draw(st.booleans(), label="outcome"):
                         expected = announced
                         continue
@@ -50,9 +51,9 @@ def test_histories_are_exact_after_any_number_of_restarts(data: st.DataObject) -
 
 def _drawn(data: st.DataObject, name: str, seconds: int) -> Decision:
     sizes, ups, downs = (data.draw(AMOUNTS, label=label) for label in ("recommendations", "ups", "downs"))
-    return replace(
-        decision(seconds, name),
-        current=data.draw(st.sampled_from([None, 5]), label="current"),
+    current = data.draw(st.sampled_from([None, 5]), label="current")
+    return remembering(
+        replace(decision(seconds, name), current=current),
         recommendations=tuple(Recommendation(size, at(seconds)) for size in sizes),
         scale_ups=tuple(ScaleEvent(change, at(seconds)) for change in ups),
         scale_downs=tuple(ScaleEvent(change, at(seconds)) for change in downs),

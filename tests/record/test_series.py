@@ -9,6 +9,7 @@ from sqlalchemy import delete
 from autoscaler.model import MetricTarget, MetricType, TargetType
 from autoscaler.record import SeriesRow, schema
 from autoscaler.record.times import to_micros
+from tests.decisions import bounds
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import at, count_rows, decision, keep, scaler
 from tests.replaced import replace
@@ -29,8 +30,8 @@ def test_a_series_has_bounds_and_metrics(opener: Opener) -> None:
 def test_a_series_has_the_bounds_in_force(opener: Opener) -> None:
     """They are those of an override or a schedule if the decision has them, otherwise the configuration's."""
     ledger = opener.ledger()
-    keep(ledger, replace(decision(0), minimum=3, maximum=7))
-    keep(ledger, replace(decision(15), minimum=None, maximum=None))
+    keep(ledger, replace(decision(0), bounds=bounds(3, 7)))
+    keep(ledger, replace(decision(15), bounds=None))
     rows = opener.archive().series("web")
     assert [(row.minimum, row.maximum) for row in rows] == [(3, 7), (1, 20)]
 

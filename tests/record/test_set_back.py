@@ -54,7 +54,7 @@ def test_lost_rows_are_written_anew(opener: Opener, cycles_kept: int) -> None:
     assert ledger.recall([scaler()]) == known
     keep(ledger, decision(75))
     after = ledger.recall([scaler()])
-    assert after["web"].scale_ups == known["web"].scale_ups
+    assert after["web"].hpa.scale_ups == known["web"].hpa.scale_ups
     assert opener.restart().recall([scaler()]) == after
     found = [record.decision.now for record in opener.archive().records("web")]
     assert found == [at(15 * cycle) for cycle in range(cycles_kept)] + [at(75)]
@@ -69,9 +69,9 @@ def test_a_lost_unfinished_write_stays_unfinished(opener: Opener) -> None:
     set_back(ledger, before)
     with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
         save(ledger, written(rising(15)))
-    assert ledger.recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
+    assert ledger.recall([scaler()])["web"].pending == PendingWrite(8, 5, at(15))
     keep(ledger, decision(30))
-    assert opener.restart().recall([scaler()])["web"].unfinished == PendingWrite(8, 5, at(15))
+    assert opener.restart().recall([scaler()])["web"].pending == PendingWrite(8, 5, at(15))
 
 
 def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener: Opener) -> None:

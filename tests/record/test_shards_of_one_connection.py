@@ -68,7 +68,7 @@ def test_after_a_change_of_their_number_shards_continue_from_the_same_memory(ope
     before[shard].recall(mine)
     before[shard].intend([rising(15, name=mine[0].name, target=mine[0].name)])
     unfinished = before[shard].recall(mine)[mine[0].name]
-    assert unfinished.unfinished is not None
+    assert unfinished.pending is not None
     expected[mine[0].name] = unfinished
     for shard, ledger in enumerate(ledgers(state, after)):
         names = of_shard(shard, after)

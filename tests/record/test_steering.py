@@ -25,7 +25,7 @@ def test_a_pause_survives_a_restart(opener: Opener) -> None:
     steer(opener.state(), "web", PAUSED)
     ledger = opener.restart()
     assert opener.archive().steering() == {"web": PAUSED}
-    assert ledger.recall([scaler()])["web"].steering == PAUSED
+    assert ledger.recall([scaler()])["web"].manual == PAUSED
 
 
 def test_a_resumed_autoscaler_has_no_pause(opener: Opener) -> None:
@@ -33,7 +33,7 @@ def test_a_resumed_autoscaler_has_no_pause(opener: Opener) -> None:
     steer(state, "web", PAUSED)
     steer(state, "web", ManualControls())
     assert state.archive.steering() == {}
-    assert opener.restart().recall([scaler()])["web"].steering == ManualControls()
+    assert opener.restart().recall([scaler()])["web"].manual == ManualControls()
 
 
 def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
@@ -44,7 +44,7 @@ def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
     steer(state, "old", PAUSED)
     steer(state, "new", WIDENED)
     recalled = ledger.recall([scaler("old"), scaler("new"), scaler("other")])
-    assert {name: history.steering for name, history in recalled.items()} == {
+    assert {name: history.manual for name, history in recalled.items()} == {
         "old": PAUSED,
         "new": WIDENED,
         "other": ManualControls(),
@@ -59,7 +59,7 @@ def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> 
     try:
         for asked in (PAUSED, WIDENED, ManualControls()):
             steer(other, "web", asked)
-            assert ledger.recall([scaler()])["web"].steering == asked
+            assert ledger.recall([scaler()])["web"].manual == asked
     finally:
         other.close()
 
@@ -71,7 +71,7 @@ def test_every_shard_reads_pauses(opener: Opener) -> None:
     for shard in shards:
         shard.recall([scaler()])
     steer(state, "web", PAUSED)
-    assert [shard.recall([scaler()])["web"].steering for shard in shards] == [PAUSED, PAUSED]
+    assert [shard.recall([scaler()])["web"].manual for shard in shards] == [PAUSED, PAUSED]
 
 
 def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Opener) -> None:

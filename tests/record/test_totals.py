@@ -4,7 +4,8 @@ from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, Outcome, ScaleChange, Status, TargetRef, Written, shard_of
 from autoscaler.record import Ledger, Retention, State
-from tests.decide.fleet import limits
+from tests.decisions import remembering
+from tests.limits.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
 from tests.replaced import replace
@@ -31,7 +32,7 @@ def write(ledger: Ledger, made: Decision, outcome: Outcome) -> None:
 
 
 def unreadable(seconds: float, name: str, status: Status) -> Decision:
-    return replace(decision(seconds, name, name), current=None, desired=None, status=status)
+    return remembering(replace(decision(seconds, name, name), current=None, desired=None), status=status)
 
 
 def save_unread(ledger: Ledger, *names: str) -> None:

@@ -84,7 +84,7 @@ class Life(decided.Life):
         self.see(Observation(error, (Failure("not asked"),) * len(self.autoscaler.metrics)))
 
     def steer(self, steering: ManualControls) -> None:
-        self.history = replace(self.history, steering=steering)
+        self.history = replace(self.history, manual=steering)
 
 
 class Listed:

@@ -96,7 +96,7 @@ def test_a_pause_holds_a_candidate() -> None:
     """It does not depend on the configuration."""
     life = lived()
     paused = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
-    cycles = [replace(each, history=replace(each.history, steering=paused)) for each in life.cycles]
+    cycles = [replace(each, history=replace(each.history, manual=paused)) for each in life.cycles]
     found = compared(cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
     assert set(found.courses[1].size) == {2}
 

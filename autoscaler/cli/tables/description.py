@@ -162,6 +162,8 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     yield "Max replicas:", _bound(high, summary.maximum)
     if spec is not None and spec.cooldown_seconds is not None:
         yield "Idle replicas:", f"0, {format_duration(spec.cooldown_seconds)} after the last activity"
+    for rule in () if spec is None else spec.rules:
+        yield f"{rule.name.replace('_', ' ').capitalize()}:", rule.text
     yield "Replicas:", f"{or_unknown(summary.current)} current / {or_unknown(summary.desired)} desired"
     if summary.ready is not None:
         yield "Ready:", f"{summary.ready} of {or_unknown(summary.current)}"
@@ -213,8 +215,7 @@ def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: 
         return [f"Conditions:  {NONE}"]
     table = Table(("Type", "Status", "Since", "Reason", "Message"), screen, indent=2, gap=2)
     rows = [
-        (each.type.value, str(each.status), _since(each, now), clean(each.reason), clean(each.message))
-        for each in conditions
+        (each.type, str(each.status), _since(each, now), clean(each.reason), clean(each.message)) for each in conditions
     ]
     table.fit(rows)
     lines = ["Conditions:", table.header(), table.rule()]

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import samples_of
+from autoscaler.fields.kept_labels import samples_of
 from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 
 _SETS: Final = frozenset({"and", "or", "unless"})

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from autoscaler.config.kept_labels import quoted
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.expression_text import ExpressionText
 from autoscaler.observe.planner.proof import Proof

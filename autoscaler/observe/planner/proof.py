@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import OF_BUCKETS, label_text, quoted
+from autoscaler.fields.kept_labels import OF_BUCKETS, label_text, quoted
 from autoscaler.observe.planner import functions
 from autoscaler.observe.planner.expressions import Constant, Found, Unproven, Varying
 from autoscaler.observe.planner.matching import matched

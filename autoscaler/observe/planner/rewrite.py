@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import promql_parser as ast
 
-from autoscaler.config.kept_labels import quoted
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.planner.expression_text import ExpressionText
 from autoscaler.observe.planner.expressions import Unproven
 from autoscaler.observe.planner.proof import Proof, prove

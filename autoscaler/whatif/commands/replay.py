@@ -22,8 +22,8 @@ from autoscaler.cli.options import (
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
 from autoscaler.cli.source import DEFAULT_CONFIG, UnknownName, running_config, state_place
 from autoscaler.config import Settings, load
-from autoscaler.config.fields import suggest
 from autoscaler.errors import AutoscalerError, PastError
+from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.record import Archive
 from autoscaler.text import clean

@@ -20,6 +20,7 @@ from autoscaler.observe.ranges import Grid
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.selectors import Matcher
 from autoscaler.quantity import format_duration
+from autoscaler.rules.warm_up import WarmUp
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 from autoscaler.whatif.prometheus.fetching import Fetcher, Recording
 from autoscaler.whatif.prometheus.states import States, naming_metric
@@ -114,7 +115,8 @@ def _span(scaler: Autoscaler, since: datetime, until: datetime) -> tuple[int, Gr
     """
     step, options = scaler.sync_period, scaler.options
     starting = options.cpu_initialization_period + options.initial_readiness_delay
-    warm_up = -(-max(starting, scaler.warm_up or timedelta(0)) // step)
+    rule = scaler.rules.find(WarmUp)
+    warm_up = -(-max(starting, timedelta(0) if rule is None else rule.duration or timedelta(0)) // step)
     first = -(-(since - _EPOCH) // step)
     last = (until - _EPOCH) // step
     if until < since:

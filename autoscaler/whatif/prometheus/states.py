@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from autoscaler.config.kept_labels import INSTANCE_LABELS, instance_labels
 from autoscaler.errors import MetricError, TargetUnavailable
+from autoscaler.fields.kept_labels import INSTANCE_LABELS, instance_labels
 from autoscaler.model import Autoscaler, Instance, MetricSpec, MetricType, Phase, TargetState
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.join import address, first_label, of_container

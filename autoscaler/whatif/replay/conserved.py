@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from autoscaler.decide.instances import ready_units
-from autoscaler.decide.proposals import groups_of, propose
+from autoscaler.hpa.instances import SetAside, ready_units
+from autoscaler.hpa.proposals import groups_of
 from autoscaler.model import (
     Autoscaler,
     Failure,
@@ -28,6 +28,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import MAX_MILLI, sum_of
+from autoscaler.rules import plan_of, propose, set_aside
 from autoscaler.whatif.replay.fleet import Fleet
 
 _MAX_INSTANCES: Final = 1000
@@ -77,17 +78,21 @@ class _View(NamedTuple):
         value = sum_of(reading.values)
         return ValueReading((value if ready == own else min(value * max(1, ready) // max(1, own), MAX_MILLI),))
 
+    @property
+    def _set_aside(self) -> SetAside:
+        return set_aside(plan_of(self.scaler.rules), self.state, self.now)
+
     def _spread(self, metric: MetricSpec, reading: InstanceReading) -> InstanceReading:
         """Spread the total over the candidate's ready instances, exact to the thousandth.
 
         A working instance that has no sample or warms up is assumed to be loaded like the others. The share of the
         candidate's instances without a sample is the same, and at least one.
         """
-        groups = groups_of(self.scaler, metric, reading.samples, self.state, self.now)
+        groups = groups_of(self.scaler, metric, reading.samples, self.state, self.now, self._set_aside)
         measured = [each for each in self.state.instances if each.name in groups.samples]
         unsampled = sum([each.weight for each in groups.missing if self._works(each)])
         units = max(1, sum([each.weight for each in measured]))
-        working = units + unsampled + sum([each.weight for each in groups.warming if self._works(each)])
+        working = units + unsampled + sum([each.weight for each in groups.aside if self._works(each)])
         ready = [each for each in self.instances if each.ready]
         own = sum([each.weight for each in ready])
         total = min(sum_of(groups.samples.values()) * working // units, MAX_MILLI)

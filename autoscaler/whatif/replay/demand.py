@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import nan
 from typing import Final
 
-from autoscaler.decide.proposals import propose, tolerances_of
+from autoscaler.hpa.proposals import tolerances_of
 from autoscaler.model import (
     Autoscaler,
     Failure,
@@ -23,6 +23,7 @@ from autoscaler.model import (
     ValueReading,
 )
 from autoscaler.quantity import sum_of
+from autoscaler.rules import propose
 from autoscaler.whatif.past.past import GAP, Cycle
 from autoscaler.whatif.replay.fitting import Fitting
 
@@ -63,7 +64,7 @@ def _needed(
         if state.replicas == 0:
             return outcome.ratio
         return outcome.ratio * outcome.ready if outcome.ready else None
-    unmeasured = {*outcome.missing, *outcome.warming}
+    unmeasured = {*outcome.missing, *outcome.aside}
     silent = sum(each.weight for each in state.instances if each.name in unmeasured) if unmeasured else 0
     return outcome.ratio * (outcome.ready + silent) if outcome.ready else None
 

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from autoscaler.model import Autoscaler, Failure, MetricSpec, Observation, Query, Reading, TargetType
+from autoscaler.rules.fallback import fallback_queries
 from autoscaler.whatif.past.past import Cycle
 
 
@@ -48,7 +49,7 @@ class Fitting:
         ]
         fallbacks: list[Reading | Failure | None] = [
             None if query is None else _not_queried(query) if place is None else observed.fallbacks[place]
-            for query, place in zip(map(_fallback_query, candidate.metrics), self._fallbacks, strict=True)
+            for query, place in zip(fallback_queries(candidate), self._fallbacks, strict=True)
         ]
         has_fallback = any(each is not None for each in fallbacks)
         return replace(observed, readings=tuple(readings), fallbacks=tuple(fallbacks) if has_fallback else ())
@@ -57,12 +58,21 @@ class Fitting:
         if self._recorded is recorded:
             return
         mine, theirs = self._candidate.metrics, recorded.metrics
-        self._recorded, self._same_metrics = recorded, mine == theirs
+        own, others = fallback_queries(self._candidate), fallback_queries(recorded)
+        self._recorded, self._same_metrics = recorded, (mine, own) == (theirs, others)
         self._readings = [
             next((place for place, known in enumerate(theirs) if _same_reading(spec, known)), None) for spec in mine
         ]
         self._fallbacks = [
-            next((place for place, known in enumerate(theirs) if _same_fallback(spec, known)), None) for spec in mine
+            next(
+                (
+                    place
+                    for place, (known, other) in enumerate(zip(theirs, others, strict=True))
+                    if (spec.type, query) == (known.type, other)
+                ),
+                None,
+            )
+            for spec, query in zip(mine, own, strict=True)
         ]
 
 
@@ -76,11 +86,3 @@ def _same_reading(one: MetricSpec, other: MetricSpec) -> bool:
     if one.target.type is not TargetType.UTILIZATION:  # it needs no capacities
         return True
     return other.target.type is TargetType.UTILIZATION and one.request == other.request
-
-
-def _same_fallback(one: MetricSpec, other: MetricSpec) -> bool:
-    return one.type is other.type and _fallback_query(one) == _fallback_query(other)
-
-
-def _fallback_query(spec: MetricSpec) -> Query | None:
-    return None if spec.fallback is None else spec.fallback.query

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from autoscaler.decide.instances import warm_up_of
 from autoscaler.model import Autoscaler, TargetState
+from autoscaler.rules.warm_up import warm_up_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """The daemon's decisions, repeated from what it recorded, and compared with what it recorded."""
 
 import dataclasses
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
 from autoscaler.decide import apply_outcome, decide
-from autoscaler.decide.connection_limits import limit_as_recorded
 from autoscaler.errors import TargetError
+from autoscaler.limits.connection_limits import limit_as_recorded
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Observation, Outcome
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 
@@ -41,11 +42,10 @@ class Repetition:
         if before is None:
             return
         if scaler is not before.scaler and scaler != before.scaler:
-            fields = [field.name for field in dataclasses.fields(scaler)]
-            names = [name for name in fields if getattr(before.scaler, name) != getattr(scaler, name)]
-            message = f"the configuration of the autoscaler changed: {', '.join(names)}"
+            names = ", ".join(_differences(before.scaler, scaler))
+            message = f"the configuration of the autoscaler changed: {names}"
             self._add(recorded.now, FindingKind.RELOAD, message)
-        if before.decision is not None and before.decision.steering != recorded.steering:
+        if before.decision is not None and before.decision.manual != recorded.manual:
             self._add(recorded.now, FindingKind.STEERING, "a pause or an override began or ended")
 
     def _compare(self, recorded: Decision, made: Decision) -> None:
@@ -99,3 +99,12 @@ def _same_outcome(one: Outcome | None, other: Outcome | None) -> bool:
 
 def _differing(one: Decision, other: Decision) -> list[str]:
     return [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+
+
+def _differences(before: Autoscaler, after: Autoscaler) -> Iterator[str]:
+    """Yield the fields that differ; of the rules, their names."""
+    for field in dataclasses.fields(after):
+        if field.name != "rules" and getattr(before, field.name) != getattr(after, field.name):
+            yield field.name
+    had, has = ({rule.name: rule for rule in each.rules} for each in (before, after))
+    yield from sorted([name for name in had.keys() | has.keys() if had.get(name) != has.get(name)])

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.decide.connection_limits import apply_limits
+from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
@@ -20,11 +20,14 @@ from autoscaler.model import (
     History,
     LimitUsage,
     ManualControls,
+    Memories,
     Removal,
+    Rules,
     TargetState,
     Written,
     later,
 )
+from autoscaler.rules import RULES, plan_of
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind, Replayed
 from autoscaler.whatif.replay.conserved import observation_of_fleet
 from autoscaler.whatif.replay.fitting import Fitting
@@ -140,7 +143,9 @@ class Replay:
         history = self._history
         if history is None:  # a candidate begins with the daemon's memory, as after a reload
             known = History() if recorded is None else recorded
-            history = replace(known, unfinished=None, brakes=None, deployments=None, drains=())
+            followers = {kind.name for kind in RULES if kind.follows_target}
+            memories = {name: each for name, each in known.rules.of.items() if name not in followers}
+            history = replace(known, pending=None, rules=Memories(memories))
         elif before is not None:
             step = timedelta(0)
             if recorded is not None and recorded.at is not None and before.history is not None:
@@ -150,7 +155,7 @@ class Replay:
                 self._removals = tuple([replace(each, at=each.at + step) for each in self._removals])
                 if self._decided is not None:
                     self._decided = replace(self._decided, now=self._decided.now + step)
-        return replace(history, steering=ManualControls() if recorded is None else recorded.steering)
+        return replace(history, manual=ManualControls() if recorded is None else recorded.manual)
 
     def _add_missing(self, cycle: Cycle, fitting: Fitting) -> None:
         if self._before is not None and self._before.scaler is cycle.scaler:
@@ -162,9 +167,9 @@ class Replay:
 
 def _simulated(scaler: Autoscaler) -> Autoscaler:
     """The configuration as if every decision had been written at once: nothing else sets a size, and nothing drains."""
-    brakes = dataclasses.replace(scaler.brakes, outside_change=None)
-    return dataclasses.replace(scaler, dry_run=False, brakes=brakes, recover_size=False, drain=None)
+    rules = [each.simulated() for each in plan_of(scaler.rules).rules]
+    return dataclasses.replace(scaler, dry_run=False, rules=Rules([each for each in rules if each is not None]))
 
 
 def _is_own_zero(history: History) -> bool:
-    return any(each.status for each in history.conditions if each.type is ConditionType.SCALED_TO_ZERO)
+    return any(each.status for each in history.hpa.conditions if each.type == ConditionType.SCALED_TO_ZERO)

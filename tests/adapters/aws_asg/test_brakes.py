@@ -3,11 +3,12 @@
 import pytest
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.model import Brake, Brakes, Decision, History, Observation, Reason, TargetRef
+from autoscaler.model import Decision, History, Observation, TargetRef
+from autoscaler.rules.brakes import Brake, Brakes
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
-from tests.decide.braking import ALL, UNFULFILLED, active, braked, holding
 from tests.decide.build import value
 from tests.replaced import replace
+from tests.rules.braking import ALL, UNFULFILLED, active, braked, holding
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ def test_a_region_without_capacity_is_not_asked_for_more(cloud: Cloud, connectio
     made = [web.cycle(90, after=60) for _ in range(8)]
     assert {each.change for each in made} == {None}
     assert active(made[-1]) == [Brake.UNFULFILLED]
-    assert {holding(each)[-1] for each in made} == {Reason.UNFULFILLED}
+    assert {holding(each)[-1] for each in made} == {"Unfulfilled"}
     cloud.world.launch_failure = None
     cloud.world.advance(60)
     assert [web.cycle(90, after=60).current for _ in range(4)][-1] == 90

@@ -46,7 +46,7 @@ def test_an_instance_counts_when_its_warm_up_has_passed_since_it_was_in_service(
         found, known = normalise(TargetRef("test", "web"), connection.state("web"), known, now)
         load = samples({each.name: 100 if each.name == found.instances[0].name else 900 for each in found.instances})
         made = decide(scaler(LOAD), Observation(found, (load,)), History(), now)
-        asked.append((second, len(made.metrics[0].warming), made.metrics[0].proposal))
+        asked.append((second, len(made.metrics[0].aside), made.metrics[0].proposal))
         cloud.world.advance(30)
     assert asked[:2] == [(0, 0, 1), (30, 0, 2)]
     assert [each for each in asked if each[1]] == [(second, 1, 2) for second in (90, 120, 150, 180)]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetNotScalable, TargetRefused, TargetUnavailable
-from autoscaler.model import Decision, Held, HoldReason, Outcome, Proposed, Status, Written
+from autoscaler.model import Decision, Held, HoldReason, Outcome, Proposed, Remembered, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, running_faults
 from tests.servers.nomad import NomadServer, service
@@ -28,7 +28,7 @@ def _decision(connection: LiveAdapter, name: str, outcome: Outcome | None) -> De
         events=(),
         metrics=(),
         trace=(),
-        status=Status(),
+        remembered=Remembered(),
         outcome=outcome,
     )
 

@@ -128,7 +128,7 @@ class Audit:
         """Return all intents, also of cycles that were never recorded, in the same order."""
         found: dict[tuple[str, int], Intended] = {}
         for name, target, body, holder, at in self._noted(_REMEMBERINGS):
-            if (made := _REMEMBERED.load(body).unfinished) is not None:  # from its intent on until it is settled
+            if (made := _REMEMBERED.load(body).pending) is not None:  # from its intent on until it is settled
                 key = name, to_micros(made.at)
                 found.setdefault(key, Intended(name, _target(target), made.size, made.decided_from, key[1], holder, at))
         return list(found.values())

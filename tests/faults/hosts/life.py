@@ -107,7 +107,7 @@ def _evidence(records: Sequence[Record], written: Sequence[Decided]) -> Iterator
     said = ""
     for record in records:
         known = record.history or History()
-        told_before, said = said, f"{known.scale_ups} {known.scale_downs} {known.unfinished}"
+        told_before, said = said, f"{known.hpa.scale_ups} {known.hpa.scale_downs} {known.pending}"
         if said != told_before:
             yield f"{record.decision.now.isoformat()} remembered {said}"
 

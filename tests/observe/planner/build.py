@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from autoscaler.config.kept_labels import quoted
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Limits, PlannedQuery, Planner
 from autoscaler.observe.result import QueryResult

@@ -14,7 +14,7 @@ import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.config.kept_labels import quoted
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome, PlannedQuery, Planner, refused, split
 from autoscaler.observe.result import Point, QueryResult, ResultType

@@ -13,20 +13,21 @@ from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import Problem, StateError
 from autoscaler.model import (
     Autoscaler,
-    Brakes,
     Direction,
     Failure,
     ManualControls,
     MetricType,
-    OutsideChangeBrake,
     Pause,
-    ScheduleEntry,
+    Rules,
     TargetRef,
     TargetType,
 )
 from autoscaler.record import State, schema
 from autoscaler.record.max_size import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
+from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
+from autoscaler.rules.schedules import Schedules
+from autoscaler.windows import ScheduleEntry
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.decide.build import state as of_size
 from tests.documents.lives import Recorded, open_state
@@ -83,7 +84,7 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
     """The notice is below the headline, even while the brake prevents nothing, and appears once."""
     brakes = Brakes(outside_change=OutsideChangeBrake())
     with open_state(tmp_path) as state:
-        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), brakes=brakes))
+        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), rules=Rules([brakes])))
         life.queue(45)
         life.size = 5
         life.queue(75)
@@ -100,7 +101,7 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
 def test_an_open_schedule_is_shown_with_its_bounds(tmp_path: Path) -> None:
     night = ScheduleEntry("night", "UTC", "0 0 * * *", timedelta(days=2), max_replicas=4)
     with open_state(tmp_path) as state:
-        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), schedules=(night,)))
+        life = Recorded(state.ledger("fleet"), replace(scaler(QUEUE_15), rules=Rules([Schedules((night,))])))
         life.queue(45)
         with serving_pages(state, life) as site:
             shown = site.get("/autoscalers/web").text

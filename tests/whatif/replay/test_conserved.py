@@ -2,7 +2,18 @@
 
 from datetime import timedelta
 
-from autoscaler.model import Failure, Instance, InstanceReading, MetricType, Observation, Phase, Sample, TargetType
+from autoscaler.model import (
+    Failure,
+    Instance,
+    InstanceReading,
+    MetricType,
+    Observation,
+    Phase,
+    Rules,
+    Sample,
+    TargetType,
+)
+from autoscaler.rules.warm_up import WarmUp
 from tests.decide.build import CPU_60, QUEUE_15, metric, scaler, value
 from tests.replaced import replace
 from tests.whatif.simulated import SimulatedTarget
@@ -107,7 +118,7 @@ def test_a_starting_instance_without_a_sample_has_no_load() -> None:
 
 def test_instances_that_warm_up_carry_load_which_their_samples_do_not_show() -> None:
     """The candidate has the target's whole load, also while half of it warms up; its own new instances warm up, too."""
-    simulated = SimulatedTarget(replace(scaler(INFLIGHT_10), warm_up=timedelta(seconds=60)), 4)
+    simulated = SimulatedTarget(replace(scaler(INFLIGHT_10), rules=Rules([WarmUp(timedelta(seconds=60))])), 4)
     simulated.cycle(60_000)
     assert simulated.fleet.size == 6
     since = simulated.now + timedelta(seconds=15)
@@ -119,7 +130,7 @@ def test_instances_that_warm_up_carry_load_which_their_samples_do_not_show() -> 
         reading = simulated.readings(60_000)[0]
         made = simulated.see(Observation(half, (reading,)))
         (outcome,) = made.metrics
-        assert (outcome.ready, len(outcome.warming), outcome.average_value) == (ready, warming, average)
+        assert (outcome.ready, len(outcome.aside), outcome.average_value) == (ready, warming, average)
 
 
 def test_a_large_candidate_has_at_most_a_thousand_instances() -> None:

@@ -6,7 +6,18 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Failure, MetricSpec, MetricType, Observation, Phase, Reading, TargetState, TargetType
+from autoscaler.model import (
+    Failure,
+    MetricSpec,
+    MetricType,
+    Observation,
+    Phase,
+    Reading,
+    Rules,
+    TargetState,
+    TargetType,
+)
+from autoscaler.rules.warm_up import WarmUp
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.demand import demand_of
 from tests.decide.build import CPU_60, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
@@ -57,7 +68,7 @@ def test_the_metric_that_needs_most_counts() -> None:
 def test_an_instance_that_warms_up_counts_with_the_load_of_the_others() -> None:
     """It is there, and what it shows is the load of booting."""
     new = replace(instances(4)[3], ready_transition=NOW - timedelta(seconds=30))
-    autoscaler = replace(scaler(INFLIGHT_100), warm_up=timedelta(seconds=60))
+    autoscaler = replace(scaler(INFLIGHT_100), rules=Rules([WarmUp(timedelta(seconds=60))]))
     seen = Observation(state(4, [*instances(3), new]), (samples([150_000, 150_000, 150_000, 900_000]),))
     assert demand_of(autoscaler, seen, NOW) == 6
 

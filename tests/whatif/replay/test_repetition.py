@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_limits, apply_outcome, decide
+from autoscaler.decide import apply_outcome, decide
 from autoscaler.errors import TargetNotFound, TargetUnavailable
+from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import (
     Conflict,
     ConnectionLimits,
@@ -16,11 +17,16 @@ from autoscaler.model import (
     Pause,
     Proposed,
     RemovalBudget,
+    Rules,
     Written,
 )
+from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.recover_size import RecoverSize
+from autoscaler.rules.warm_up import WarmUp
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.repetition import Repetition
 from tests.decide.build import NOW
+from tests.decisions import bounds
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
@@ -72,7 +78,7 @@ def test_the_same_difference_in_successive_cycles_is_one_finding() -> None:
     life.cpu(60, 60, 60, 60)
     for place in (0, 1, 3):
         cycle = life.cycles[place]
-        life.cycles[place] = replace(cycle, decision=replace(cycle.decision, maximum=11))
+        life.cycles[place] = replace(cycle, decision=replace(cycle.decision, bounds=bounds(1, 11)))
     found = repeated(life, FindingKind.DIFFERENCE, FindingKind.DIFFERENCE)
     at = [cycle.at for cycle in life.cycles]
     assert [(each.begin, each.end) for each in found.findings] == [(at[0], at[1]), (at[3], at[3])]
@@ -93,6 +99,16 @@ def test_a_reload_is_found_with_its_changes() -> None:
     life.autoscaler = replace(life.autoscaler, max_replicas=3)
     life.cpu(120)
     assert "max_replicas" in same_again(life, FindingKind.RELOAD).findings[0].message
+
+
+def test_a_reload_names_the_rules_that_changed() -> None:
+    life = Life()
+    life.autoscaler = replace(life.autoscaler, rules=Rules([WarmUp(timedelta(0)), Brakes(loss=LossBrake())]))
+    life.cpu(120)
+    life.autoscaler = replace(life.autoscaler, rules=Rules([WarmUp(timedelta(0)), RecoverSize(recovers=False)]))
+    life.cpu(120)
+    (finding,) = same_again(life, FindingKind.RELOAD).findings
+    assert finding.message == "the configuration of the autoscaler changed: brakes, recover_size"
 
 
 def test_a_decision_that_the_limits_reduced_is_the_same_again() -> None:

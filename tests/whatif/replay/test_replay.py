@@ -3,17 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from autoscaler.model import (
-    Autoscaler,
-    Brakes,
-    Deployment,
-    Failure,
-    MetricType,
-    Observation,
-    OutsideChangeBrake,
-    TargetType,
-    later,
-)
+from autoscaler.model import Autoscaler, Deployment, Failure, MetricType, Observation, Rules, TargetType, later
+from autoscaler.rules.brakes import Brakes, OutsideChangeBrake, active_brakes
 from autoscaler.whatif.past.past import Cycle, FindingKind, Replayed
 from autoscaler.whatif.replay.replay import Candidate, Replay
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
@@ -97,9 +88,9 @@ def test_what_others_did_to_the_target_does_not_hold_a_candidate() -> None:
     reset = replace(life.seen(60), target=replace(state(1), deployment=Deployment("7", 8, "preserve the count")))
     life.see(reset)
     life.cpu(60)
-    braked = replace(life.autoscaler, max_replicas=6, brakes=Brakes(outside_change=OutsideChangeBrake()))
+    braked = replace(life.autoscaler, max_replicas=6, rules=Rules([Brakes(outside_change=OutsideChangeBrake())]))
     found = tried(life, braked)
-    assert [each.decision.brakes for each in found] == [(), (), ()]
+    assert [active_brakes(each.decision.remembered.rules.of) for each in found] == [(), (), ()]
     assert [each.decision.current for each in found] == [8, 6, 6]
 
 

@@ -1,0 +1,345 @@
+"""Schedules: other bounds at times of the calendar."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import permutations
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Struct
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from autoscaler.cron import check_cron
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.types import (
+    CountOrZero,
+    Flag,
+    PositiveDuration,
+    ScheduleName,
+    Section,
+    Text,
+    Zone,
+    at_most,
+    scope_of,
+    two_forms,
+)
+from autoscaler.model import Autoscaler, Bound
+from autoscaler.rules.rule import SILENCE, Cycle, Rule, Said, Written
+from autoscaler.target import Duration
+from autoscaler.windows import MAX_OPEN, ScheduleEntry, is_open
+
+_MAX_LEAD: Final = timedelta(days=1)
+_YEARS: Final = range(1971, 9000)
+
+
+def _local_time(text: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(text) if isinstance(text, str) and "T" in text else None
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is not None or at.year not in _YEARS:
+        raise ValueError(
+            f"{str(text)[:64]!r} is not a date and time in `timezone`; write it without an offset, as in "
+            "2026-11-27T00:00"
+        )
+    return at
+
+
+def _local_date(text: Any) -> date:
+    try:
+        return date.fromisoformat(text if isinstance(text, str) else "")
+    except ValueError:
+        raise ValueError(f"{str(text)[:64]!r} is not a date; write it as in 2026-12-25") from None
+
+
+_TIME_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["2026-11-27T00:00"]})
+_DATE_SCHEMA: Final = WithJsonSchema({"type": "string", "format": "date"})
+_CRON_SCHEMA: Final = WithJsonSchema({"type": "string", "examples": ["0 8 * * 1-5"]})
+
+Cron: TypeAlias = Annotated[Text, AfterValidator(check_cron), _CRON_SCHEMA]
+_AS_ISO: Final = PlainSerializer(lambda value: value.isoformat(), return_type=str)
+LocalTime: TypeAlias = Annotated[datetime, PlainValidator(_local_time), _AS_ISO, _TIME_SCHEMA]
+LocalDate: TypeAlias = Annotated[date, PlainValidator(_local_date), _AS_ISO, _DATE_SCHEMA]
+OpenTime: TypeAlias = Annotated[PositiveDuration, at_most(MAX_OPEN)]
+LeadTime: TypeAlias = Annotated[Duration, at_most(_MAX_LEAD)]
+
+
+class EntryKeys(Section):
+    """Bounds at times of the calendar: `cron` with `duration` or `until`, or `start` and `end`."""
+
+    cron: Cron | None = None
+    """The starts: minute, hour, day of the month, month and day of the week."""
+    duration: OpenTime | None = None
+    """How long it is open after each start, in elapsed time; at most 31d."""
+    until: Cron | None = None
+    """The ends: the first one after a start counts, at most 31 days after it."""
+    start: LocalTime | None = None
+    """A date and time in `timezone`."""
+    end: LocalTime | None = None
+    """A date and time in `timezone`."""
+    timezone: Zone
+    """A zone of the IANA database."""
+    min_replicas: CountOrZero | None = None
+    """In place of the autoscaler's, if it is higher."""
+    max_replicas: CountOrZero | None = None
+    """In place of the autoscaler's, higher or lower; 0 switches the target off."""
+    replace: Flag = False
+    """true: minReplicas also counts if it is lower than the autoscaler's."""
+    excluded: tuple[LocalDate, ...] = Field(default=(), alias="except")
+    """Dates in `timezone` without a start."""
+    lead_time: LeadTime = timedelta(0)
+    """How long before a start it opens; at most 1d."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "EntryKeys":
+        keys = ("cron", "duration", "until", "start", "end")
+        given = {key for key in keys if getattr(self, key) is not None}
+        if given not in ({"cron", "duration"}, {"cron", "until"}, {"start", "end"}):
+            raise ValueError("write either `cron` with one of `duration` and `until`, or `start` and `end`")
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise ValueError("`end` is not after `start`; correct one of them")
+        if self.excluded and self.cron is None:
+            raise ValueError("`except` applies to the starts of `cron`; remove it")
+        low, high = self.min_replicas, self.max_replicas
+        if low is None and high is None:
+            raise ValueError("it sets no bound; add minReplicas, maxReplicas or both")
+        if low is not None and high is not None and high < low:
+            raise ValueError(f"maxReplicas {high} is below minReplicas {low}; raise it, or lower minReplicas")
+        if self.replace and low is None:
+            raise ValueError("`replace` applies to minReplicas; add that, or remove it")
+        return self
+
+    def spec(self, name: str) -> ScheduleEntry:
+        """Return the frozen entry."""
+        return ScheduleEntry(name, **dict(self))
+
+
+NamedOrEntry: TypeAlias = Annotated[
+    Annotated[ScheduleName, Tag("a name")] | Annotated[EntryKeys, Tag("an entry")],
+    two_forms(str, "a name", "an entry"),
+]
+SharedSchedules: TypeAlias = Mapping[str, Sequence[EntryKeys]]
+"""The shared ones, by name."""
+_MAX_ENTRIES: Final = 100
+"""Of the schedules of an autoscaler: each costs time in every cycle, and `check` compares each with each."""
+
+
+class Keys(Section):
+    """The key of an autoscaler."""
+
+    schedules: tuple[NamedOrEntry, ...] = ()
+    """Other bounds at times of the calendar: names of shared schedules, and entries; at most 100 entries together."""
+
+    @field_validator("schedules")
+    @classmethod
+    def _not_too_many(cls, schedules: Sequence[str | EntryKeys], info: ValidationInfo) -> object:
+        shared = scope_of(info)["schedules"]
+        named = [shared[each] for each in schedules if isinstance(each, str)]
+        entries = len(schedules) - len(named) + sum(len(each) for each in named if isinstance(each, Sequence))
+        if entries > _MAX_ENTRIES:
+            raise ValueError(f"they have {entries:,} entries; write at most {_MAX_ENTRIES}")
+        return schedules
+
+
+def _written_entries(written: Written) -> Iterator[tuple[int, ScheduleEntry]]:
+    """Yield the entries of an autoscaler's `schedules`, each with its index there. Leaves out names that are wrong."""
+    for index, each in enumerate(written.body.schedules):
+        if isinstance(each, EntryKeys):
+            yield index, each.spec(f"schedules[{index}]")
+            continue
+        entries = written.schedules.get(each, ())
+        for number, entry in enumerate(entries):
+            yield index, entry.spec(each if len(entries) == 1 else f"{each}[{number}]")
+
+
+class OpenEntry(Struct, frozen=True, gc=False):
+    """An entry of a schedule that is open and counts."""
+
+    name: str
+    minimum: int | None
+    """None: it sets none, or one that does not count."""
+    maximum: int | None
+
+
+class OpenEntries(Struct, frozen=True, gc=False):
+    """The entries that are open and count, in the configuration's order."""
+
+    entries: tuple[OpenEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules(Rule):
+    """The entries of all schedules of an autoscaler, in the configuration's order."""
+
+    name = "schedules"
+    keys = Keys
+    memory = OpenEntries
+    by_calendar = True
+
+    entries: tuple[ScheduleEntry, ...]
+
+    @classmethod
+    def configured(cls, written: Written) -> "Schedules | None":
+        """Return the entries of the autoscaler's schedules; None: there are none."""
+        entries = tuple([entry for _, entry in _written_entries(written)])
+        return cls(entries) if entries else None
+
+    @classmethod
+    def problems(cls, written: Written) -> Iterator[tuple[Loc, str]]:
+        """Yield the entries whose minimum the autoscaler cannot have."""
+        maximum = written.body.max_replicas
+        for index, entry in _written_entries(written):
+            low = entry.min_replicas
+            if low is None:
+                continue
+            if entry.max_replicas is None and low > maximum:
+                message = (
+                    f"minReplicas {low} of {entry.name} is above maxReplicas {maximum}; lower it, or give the entry a "
+                    "maxReplicas"
+                )
+                yield ("schedules", index), message
+            if low == 0 and entry.replace and not written.wakes:
+                message = f"minReplicas 0 of {entry.name} needs an Object or External metric to scale up again; write 1"
+                yield ("schedules", index), message
+
+    @classmethod
+    def hints(cls, written: Written) -> Iterator[tuple[Loc, str]]:
+        """Yield the entries that are never open, are always open or set no bound that counts, and those that overlap.
+
+        Entries overlap if the minimum of one is open at a time at which another's maximum is lower.
+        """
+        own = list(_written_entries(written))
+        for index, entry in own:
+            message = _why_idle(entry) or _why_without_effect(
+                entry, written.body.min_replicas, written.body.max_replicas, len(own) == 1
+            )
+            if message:
+                yield ("schedules", index), f"{entry.name} {message}"
+        for (_, low), (index, high) in permutations(own, 2):
+            minimum, maximum = low.min_replicas, high.max_replicas
+            if minimum is None or maximum is None or minimum <= maximum:
+                continue
+            at = low.overlap(high)
+            if at is not None:
+                message = (
+                    f"{low.name} and {high.name} are open together, as on {at:%Y-%m-%d at %H:%M} UTC; then minReplicas "
+                    f"{minimum} takes precedence over maxReplicas {maximum}"
+                )
+                yield ("schedules", index), message
+
+    def follow(self, cycle: Cycle, memory: OpenEntries | None) -> Said:
+        """Return the bounds of the open entries: the largest minimum and the smallest maximum.
+
+        While civil time is in doubt, only bounds above the autoscaler's own count.
+        """
+        if cycle.state is None:
+            return SILENCE
+        found = counted(cycle.scaler, self.open_at(cycle.civil), raising=cycle.observed.civil.doubted)
+        minimum, maximum = bounds_of(found)
+        # an entry that has closed may have made a zero, and the fleet returns when it closes
+        return Said(OpenEntries(found) if found else None, minimum=minimum, maximum=maximum, ends_zero=True)
+
+    def within(self, ceiling: int) -> "Schedules":
+        """Return the entries with their bounds at most at the ceiling."""
+        return Schedules(tuple([_within(each, ceiling) for each in self.entries]))
+
+    def prepare(self, at: datetime) -> None:
+        """Make today's windows of all entries: those of 20,000 entries take seconds."""
+        self.open_at(at)
+
+    def open_at(self, at: datetime) -> Sequence[ScheduleEntry]:
+        """Return the entries that are open at a civil time, in the configuration's order."""
+        return [each for each in self.entries if is_open(each, at)]
+
+    @staticmethod
+    def shown(memory: OpenEntries) -> object:
+        """Return the entries."""
+        return memory.entries
+
+
+def open_entries(memories: Mapping[str, object]) -> tuple[OpenEntry, ...]:
+    """Return the entries that were open and counted, from what an autoscaler's rules remember."""
+    memory = memories.get(Schedules.name)
+    return memory.entries if isinstance(memory, OpenEntries) else ()
+
+
+def open_at(scaler: Autoscaler, at: datetime) -> Sequence[ScheduleEntry]:
+    """Return the entries of an autoscaler that are open at a civil time, in the configuration's order."""
+    rule = scaler.rules.find(Schedules)
+    return () if rule is None else rule.open_at(at)
+
+
+def entries_of(scaler: Autoscaler) -> tuple[ScheduleEntry, ...]:
+    """Return the entries of all schedules of an autoscaler, in the configuration's order."""
+    rule = scaler.rules.find(Schedules)
+    return () if rule is None else rule.entries
+
+
+def bounds_of(entries: Iterable[OpenEntry]) -> tuple[Bound | None, Bound | None]:
+    """Return the minimum and the maximum of open entries: the largest and the smallest; None: they set none."""
+    minimum: Bound | None = None
+    maximum: Bound | None = None
+    for each in entries:
+        if each.minimum is not None and (minimum is None or each.minimum > minimum.size):
+            minimum = _bound(each.minimum, f"the minimum of schedule {each.name}")
+        if each.maximum is not None and (maximum is None or each.maximum < maximum.size):
+            maximum = _bound(each.maximum, f"the maximum of schedule {each.name}")
+    return minimum, maximum
+
+
+def _within(entry: ScheduleEntry, ceiling: int) -> ScheduleEntry:
+    low, high = (None if each is None else min(each, ceiling) for each in (entry.min_replicas, entry.max_replicas))
+    return replace(entry, min_replicas=low, max_replicas=high)
+
+
+def _bound(size: int, of: str) -> Bound:
+    return Bound(size, of, Schedules.name, recommended=True)
+
+
+def counted(scaler: Autoscaler, entries: Iterable[ScheduleEntry], *, raising: bool = False) -> tuple[OpenEntry, ...]:
+    """Return what counts of open entries. `raising`: only bounds above the autoscaler's own count."""
+    found = [_counted(each, scaler, raising=raising) for each in entries]
+    return tuple([each for each in found if (each.minimum, each.maximum) != (None, None)])
+
+
+def _counted(entry: ScheduleEntry, scaler: Autoscaler, *, raising: bool) -> OpenEntry:
+    minimum, maximum = entry.min_replicas, entry.max_replicas
+    if minimum is not None and minimum < scaler.min_replicas and (raising or not entry.replace):
+        minimum = None
+    if maximum is not None and maximum < scaler.max_replicas and raising:
+        maximum = None
+    return OpenEntry(entry.name, minimum, maximum)
+
+
+_EVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def _why_idle(entry: ScheduleEntry) -> str:
+    if entry.cron is None:
+        window = next(entry.openings(_EVER, _EVER), None)
+        return "" if window else "is never open, because a change of the clock leaves out all of it; correct its times"
+    if entry.until is not None and entry.until.split() == entry.cron.split():
+        return "is always open, because `until` equals `cron`; correct one of them"
+    return ""
+
+
+def _why_without_effect(entry: ScheduleEntry, minimum: int, maximum: int, alone: bool) -> str:
+    """Return why an entry changes nothing. `alone`: no other schedule can make a bound count that is the file's own."""
+    low, high = entry.min_replicas, entry.max_replicas
+    if low is not None and low < minimum and not entry.replace and high in (None, maximum):
+        return (
+            f"has no effect: minReplicas {low} is below the autoscaler's {minimum}; add `replace: true`, or remove it"
+        )
+    if alone and low in (None, minimum) and high in (None, maximum):
+        return "has no effect: its bounds are the autoscaler's own; correct them, or remove it"
+    return ""

@@ -1,0 +1,73 @@
+"""Warm-ups: the samples of an instance do not count until a while after it was first ready.
+
+Source: Amazon EC2 Auto Scaling User Guide, "Set the default instance warmup": a warm-up begins when an instance is in
+service, and until it ends the instance's usage is not counted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from autoscaler.fields.find_values import Loc
+from autoscaler.fields.types import Section
+from autoscaler.hpa.instances import SetAside
+from autoscaler.model import Autoscaler, Instance, Phase, TargetState
+from autoscaler.quantity import format_duration
+from autoscaler.rules.rule import Rule, Written
+from autoscaler.target import Duration
+
+
+class Keys(Section):
+    """The key of an autoscaler."""
+
+    warm_up: Duration | None = None
+    """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp(Rule):
+    """How long after an instance was first ready its samples do not count."""
+
+    name = "warm_up"
+    keys = Keys
+
+    duration: timedelta | None = None
+    """None: the target's own."""
+
+    @classmethod
+    def configured(cls, written: Written) -> "WarmUp | None":
+        """Return the autoscaler's own warm-up."""
+        return None if written.body.warm_up is None else cls(written.body.warm_up)
+
+    @classmethod
+    def hints(cls, written: Written) -> Iterable[tuple[Loc, str]]:
+        """Return the warm-up of an autoscaler without samples of instances."""
+        if written.body.warm_up and not any(each.of_instances for each in written.metrics):
+            yield ("warmUp",), "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
+
+    @classmethod
+    def default(cls) -> "WarmUp":
+        """Return the rule that follows the target's own warm-up."""
+        return cls()
+
+    def set_aside(self, state: TargetState, now: datetime) -> SetAside | None:
+        """Return the target's instances that warm up; None: there is no warm-up."""
+        warm_up = state.warm_up if self.duration is None else self.duration
+        if not warm_up:
+            return None
+        names = frozenset([each.name for each in state.instances if is_warming(each, warm_up, now)])
+        return SetAside(names, "warming up", f"before a warm-up of {format_duration(warm_up)} has ended")
+
+
+def warm_up_of(scaler: Autoscaler, state: TargetState) -> timedelta:
+    """Return the warm-up of the target's instances: the autoscaler's, else the target's own; 0: there is none."""
+    rule = scaler.rules.find(WarmUp)
+    return state.warm_up if rule is None or rule.duration is None else rule.duration
+
+
+def is_warming(instance: Instance, warm_up: timedelta, now: datetime) -> bool:
+    """Return whether a running instance's warm-up has not ended. It begins when the instance is first ready, once."""
+    if instance.deleting or instance.phase is not Phase.RUNNING:
+        return False
+    began = instance.first_ready or (instance.ready_transition if instance.ready else None)
+    return began is None or now < began + warm_up

@@ -1,0 +1,31 @@
+"""What every rule has to keep to."""
+
+import inspect
+
+import pytest
+
+from autoscaler.rules import RULES
+from autoscaler.rules.rule import Rule
+
+KEYS = ("keys", "controller_keys", "instance_metric_keys", "total_metric_keys")
+
+
+@pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.name)
+def test_a_rule_that_reads_civil_time_says_so(kind: type[Rule]) -> None:
+    """Else nothing fails, and daemons that share a state disagree about midnight."""
+    reads = "cycle.civil" in inspect.getsource(kind)
+    assert reads is kind.by_calendar
+
+
+def test_no_two_rules_have_the_same_name_or_key() -> None:
+    assert len({kind.name for kind in RULES}) == len(RULES)
+    for keys in KEYS:
+        names = [name for kind in RULES if getattr(kind, keys) for name in getattr(kind, keys).model_fields]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.name)
+def test_a_key_that_is_left_out_configures_nothing(kind: type[Rule]) -> None:
+    for keys in KEYS:
+        section = getattr(kind, keys)
+        assert section is None or section() == section.model_validate({})
