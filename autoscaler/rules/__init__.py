@@ -14,6 +14,7 @@ from autoscaler.model import Autoscaler, Failure, MetricOutcome, MetricSpec, Rea
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.drain import DrainRule
 from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.manual import Manual
 from autoscaler.rules.recover_size import RecoverSize
@@ -26,6 +27,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     Manual,
     WarmUp,
     Fallbacks,
+    Headroom,
     RecoverSize,
     Brakes,
     Idle,

@@ -3,7 +3,7 @@
 A rule is one file, or a package if it has parts: a class with its settings as fields. Whatever it does not override
 does nothing. A new rule has
 
-- its file, and a line in `RULES`; `warm_up.py` is the shortest example with a key of the file, `manual.py` of a hold,
+- its file, and a line in `RULES`; `headroom.py` is the shortest example with a key of the file, `manual.py` of a hold,
 - tests/rules/test_NAME.py, and a case in tests/conformance/inert.py and in tests/daemon/test_rules.py,
 - a section in docs/decision.md, its key in docs/configuration.md, and new schemas (`autoscaler/config/schema.py`).
 """

@@ -11,6 +11,7 @@ from autoscaler.layout import Screen
 from autoscaler.model import Direction, Failure, ManualControls, Override, Pause, Phase, Rules
 from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
 from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.schedules import Schedules
 from autoscaler.windows import ScheduleEntry
 from tests.cli.scene import ServedScene
@@ -252,3 +253,12 @@ def test_a_reset_of_the_size_at_the_next_deployment_is_foretold(online: ServedSc
     life.step(value(60_000), target=replace(state(4), reset_by="the stack shop sets it"))
     assert re.search(r"^Deployments: +the stack shop sets it$", online.run("describe", "stacked").out, re.MULTILINE)
     assert "Deployments: the stack shop sets it" in online.served.get("/autoscalers/stacked").text
+
+
+def test_a_rule_with_a_text_of_its_own_is_shown(online: ServedScene) -> None:
+    """A new rule needs no line in `describe`."""
+    spared = replace(scaler(QUEUE_15), rules=Rules([Headroom(replicas=2)]))
+    life = Recorded(online.state.ledger("fleet"), named(spared, "spared"))
+    life.now = datetime.now(UTC) - timedelta(seconds=60)
+    life.queue(45)
+    assert re.search(r"^Headroom: +2 spare instances$", online.run("describe", "spared").out, re.MULTILINE)

@@ -8,6 +8,7 @@ from autoscaler.model import ConfiguredRule, Decision, Direction, ManualControls
 from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake, active_brakes
 from autoscaler.rules.drain import DrainRule
 from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.recover_size import RecoverSize
 from autoscaler.rules.schedules import Schedules
@@ -72,6 +73,7 @@ INERT: Final = {
     "fallback": Inert(
         Pipeline(rules=lambda scaler: Rules([Fallbacks((MetricFallback(NEVER, replicas=9),) * len(scaler.metrics))]))
     ),
+    "headroom": Inert(_always(Headroom())),
     "recover_size": Inert(_always(RecoverSize())),
     "brakes": Inert(_always(Brakes(UnfulfilledBrake(progress_deadline=NEVER), LossBrake(percent=101)))),
     "brakes that are off": Inert(
