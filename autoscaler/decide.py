@@ -36,11 +36,11 @@ __all__ = ["apply_outcome", "decide", "remember", "with_pending_write"]
 
 def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
     """Return one autoscaler's decision, before the write. Failures become conditions; none is raised."""
-    rules, state = _Asking(scaler, observed, history, now), observed.target
+    rules, state = _RuleCycle(scaler, observed, history, now), observed.target
     controller = Controller(scaler, history, now)
     rules.follow()
     if not isinstance(state, TargetState):
-        return rules.told(controller, controller.unreadable(state), held=False)
+        return rules.decision(controller, controller.unreadable(state), held=False)
     if rules.measured is not None:
         controller.measured(rules.measured)
     rules.bound(state)
@@ -49,7 +49,7 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
     if holds:
         steps = [Step(source, each.reason, wanted.desired or 0, state.replicas, each.message) for source, each in holds]
         wanted = controller.hold(wanted, steps, "; also: ".join([each.message for _, each in holds]))
-    return rules.told(controller, wanted, held=bool(holds))
+    return rules.decision(controller, wanted, held=bool(holds))
 
 
 def apply_outcome(decision: Decision, outcome: Outcome | None) -> Decision:
@@ -73,8 +73,8 @@ def apply_outcome(decision: Decision, outcome: Outcome | None) -> Decision:
     return hpa.apply_outcome(decision, outcome)
 
 
-class _Asking(Cycle, Asked):
-    """What the rules of one autoscaler are asked in one cycle, and what HPA is asked with what they say."""
+class _RuleCycle(Cycle, Asked):
+    """One cycle of an autoscaler's rules: it asks them, and hands what they say to HPA."""
 
     __slots__ = ("bounds", "measured", "plan", "rest")
 
@@ -148,7 +148,7 @@ class _Asking(Cycle, Asked):
             found.insert(place, (TARGET, Hold(own.reason, own.message)))
         return found
 
-    def told(self, controller: Controller, wanted: Wanted, *, held: bool) -> Decision:
+    def decision(self, controller: Controller, wanted: Wanted, *, held: bool) -> Decision:
         """Return the decision with the events and conditions of the rules, and with what they remember next."""
         plan, known = self.plan, self.history.rules.of
         memories = dict[str, Struct | bytes]()

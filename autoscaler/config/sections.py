@@ -122,7 +122,7 @@ class _Autoscaler(Section):
         """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
         written = Written(self, [each.body for each in self.metrics], controller, shared, schedules)
-        found = [kind.configured(written) for kind in RULES]
+        found = [rule for rule in [kind.configured(written) for kind in RULES] if rule is not None]
         return model.Autoscaler(
             name=self.name,
             target=self.scale_target_ref.ref(),
@@ -135,7 +135,7 @@ class _Autoscaler(Section):
             dry_run=self.dry_run or controller.dry_run,
             victims=victims.spec(shared) if victims else None,
             labels=tuple(sorted(self.labels.items())),
-            rules=model.Rules([rule for rule in found if rule is not None]),
+            rules=model.Rules(found) if found else model.NO_RULES,
         )
 
 

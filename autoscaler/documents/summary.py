@@ -248,11 +248,8 @@ def _bounds(
     if scaler is None:
         return None, None
     entries = () if decision is None else open_entries(decision.remembered.rules.of)
-    found = combined(
-        scaler,
-        [Said(None, (), None, *each) for each in (schedules.bounds_of(entries), manual.bounds_of(steering.override))],
-        Limits(),
-    )
+    pairs = schedules.bounds_of(entries), manual.bounds_of(steering.override)
+    found = combined(scaler, [Said(minimum=low, maximum=high) for low, high in pairs], Limits())
     return found.minimum.size, found.maximum.size
 
 

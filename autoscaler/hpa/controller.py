@@ -18,6 +18,7 @@ from autoscaler.hpa.stabilization import down_window, stabilize, stabilize_down,
 from autoscaler.model import (
     HPA,
     Autoscaler,
+    Bound,
     Bounds,
     ConditionType,
     Decision,
@@ -299,8 +300,7 @@ class Controller:
         recommended = within_recommended(proposal, bounds)
         proposal = recommended.after
         if current > bounds.maximum.size:  # such a maximum is reached step by step
-            maximum = bounds.maximum
-            bounds = Bounds(bounds.minimum, type(maximum)(current, "the current size", maximum.source))
+            bounds = Bounds(bounds.minimum, Bound(current, "the current size", bounds.maximum.source))
         if behavior is None:
             stabilized = stabilize_down(proposal, recommendations, window, now)
             limited = limit_without_behavior(stabilized.after, current, bounds)

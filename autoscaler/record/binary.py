@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from autoscaler.errors import StateError
-from autoscaler.model import NO_MEMORIES, ConfiguredRule, Memories, Rules, UnknownRule
+from autoscaler.model import NO_MEMORIES, NO_RULES, ConfiguredRule, Memories, Rules, UnknownRule
 from autoscaler.rules import rule_named
 
 _T = TypeVar("_T")
@@ -78,7 +78,7 @@ def _settings_of(rule: ConfiguredRule) -> bytes:
 
 def _to_rules(kind: Any, value: Any) -> Any:
     if kind is Rules:
-        return Rules([_rule(name, settings) for name, settings in _by_name(value)])
+        return Rules([_rule(name, settings) for name, settings in _by_name(value)]) if value else NO_RULES
     if kind is Memories:
         return Memories({name: _memory(name, body) for name, body in _by_name(value)}) if value else NO_MEMORIES
     raise NotImplementedError(f"{kind} is no value of the model")

@@ -5,6 +5,7 @@ A rule after another one sees what that one said, and its bounds replace that on
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from autoscaler.hpa.instances import NOTHING_ASIDE, SetAside
@@ -93,6 +94,7 @@ def with_rules(plan: Plan, scaler: Autoscaler, state: TargetState, measured: Mea
     return measured
 
 
+@lru_cache(maxsize=2**14)  # 10,000 autoscalers have few different rules, and share their plans
 def _plan(rules: Rules) -> Plan:
     found = [rules.find(kind) or kind.default() for kind in RULES]
     mine = tuple([each for each in found if each is not None])

@@ -15,11 +15,11 @@ _MEASURABLE: Final = "the smallest size that the metrics can measure"
 
 
 def in_force(scaler: Autoscaler, said: Iterable[Said], state: TargetState) -> Bounds:
-    """Return the bounds that the rules' make of the specification's, within the target's own."""
+    """Return the bounds of the specification, as the rules change them, within the target's own."""
     bounds = combined(scaler, said, state.limits)
     minimum, maximum = bounds.minimum, bounds.maximum
     if state.replicas == minimum.size == 0 < maximum.size and not can_wake(scaler):
-        return Bounds(Bound(1, _MEASURABLE, TARGET), maximum)
+        return Bounds(Bound(1, _MEASURABLE), maximum)
     return bounds
 
 

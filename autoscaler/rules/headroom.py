@@ -26,9 +26,9 @@ class HeadroomKeys(Section):
     """Spare instances: exactly one of replicas and percent."""
 
     replicas: Count | None = None
-    """So many."""
+    """The number of spare instances."""
     percent: Annotated[int, Strict(), Field(ge=1, le=1000)] | None = None
-    """This share of what the metric asks for, rounded up; 1 to 1000."""
+    """The share of what the metric asks for, in percent, rounded up; 1 to 1000."""
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -52,7 +52,9 @@ class Headroom(Rule):
     keys = Keys
 
     replicas: int = 0
+    """0: `percent` is given."""
     percent: int = 0
+    """Whole percents of the demand; 0: `replicas` is given."""
 
     @classmethod
     def configured(cls, written: Written) -> "Headroom | None":

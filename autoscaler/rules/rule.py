@@ -8,6 +8,7 @@ does nothing. A new rule has
 - a section in docs/decision.md, its key in docs/configuration.md, and new schemas (`autoscaler/config/schema.py`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
@@ -37,7 +38,7 @@ _SectionT = TypeVar("_SectionT", bound=Section)
 
 
 class Hold(NamedTuple):
-    """Why the size may not change in a direction. It is told only in cycles in which it prevents a change."""
+    """Why the size may not change in a direction. It is shown only in cycles in which it prevents a change."""
 
     reason: str
     """A CamelCase word that no other rule has, for the condition AbleToScale."""
@@ -105,7 +106,7 @@ class Said(NamedTuple):
 SILENCE: Final = Said()
 
 
-class Cycle:
+class Cycle(ABC):
     """What a rule sees of one cycle."""
 
     __slots__ = ("history", "now", "observed", "said", "scaler", "set_aside", "state")
@@ -120,9 +121,9 @@ class Cycle:
         self.set_aside: SetAside = NOTHING_ASIDE
         """The instances whose samples do not count in this cycle, once the metrics are measured."""
 
+    @abstractmethod
     def measure(self) -> Sequence[Measured]:
-        """Return what each metric proposes, after the rules. It is measured once. Not while `state` is None."""
-        raise NotImplementedError
+        """Return what each metric proposes, after the rules. It is measured once; empty while `state` is None."""
 
     @property
     def civil(self) -> datetime:
@@ -220,7 +221,7 @@ class Rule(ConfiguredRule):
     def plain_problems(cls, body: Mapping[str, Any]) -> Iterable[tuple[Loc, str]]:
         """Return what is wrong in its keys beside other keys, from an autoscaler's plain values.
 
-        They may have any form, which is checked elsewhere. Whatever is found so is told beside all other errors.
+        The values may have any form, which is checked elsewhere. `check` shows these problems together with all others.
         """
         return ()
 
@@ -264,8 +265,8 @@ class Rule(ConfiguredRule):
     def goal(self, cycle: Cycle, bounds: Bounds, said: Said, *, held: bool) -> tuple[Goal | None, Said]:
         """Return a size that neither windows nor policies delay, and what it says now.
 
-        Only a rule that said something is asked.
-        `bounds`: those in force. `held`: something prevents the size from growing now.
+        Only a rule that said something is asked. `bounds`: those in force. `held`: something prevents the size from
+        growing now.
         """
         return None, said
 

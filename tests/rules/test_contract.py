@@ -4,7 +4,9 @@ import inspect
 
 import pytest
 
-from autoscaler.rules import RULES
+from autoscaler.model import Rules
+from autoscaler.rules import RULES, plan_of
+from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.rule import Rule
 
 KEYS = ("keys", "controller_keys", "instance_metric_keys", "total_metric_keys")
@@ -29,3 +31,10 @@ def test_a_key_that_is_left_out_configures_nothing(kind: type[Rule]) -> None:
     for keys in KEYS:
         section = getattr(kind, keys)
         assert section is None or section() == section.model_validate({})
+
+
+def test_autoscalers_with_equal_rules_share_a_plan() -> None:
+    """A plan takes a kilobyte, and 10,000 autoscalers have few different rules."""
+    assert plan_of(Rules([Headroom(replicas=2)])) is plan_of(Rules([Headroom(replicas=2)]))
+    assert plan_of(Rules()) is plan_of(Rules())
+    assert plan_of(Rules([Headroom(replicas=3)])) is not plan_of(Rules([Headroom(replicas=2)]))
