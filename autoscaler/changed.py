@@ -37,8 +37,8 @@ def differs(before: Decision, after: Decision) -> bool:
     """Return whether two decisions differ in something that an operator wants to know.
 
     These are: the current or desired size, the status or reason of a condition, which metrics fail, which metrics lack
-    samples for most instances, the bounds in force, what rules show (open schedules, brakes that are on), pauses and
-    overrides, the dry run, and the target. Metric values, messages, and changes between the reasons above are left out.
+    samples for most instances, the bounds in force, what rules show of their memories, pauses and overrides, the dry
+    run, and the target. Metric values, messages, and changes between the reasons above are left out.
     """
     return (
         _compared_fields(before) != _compared_fields(after)

@@ -1,6 +1,7 @@
 """What operators are told of a decision: what begins with it, and what it wrote."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from autoscaler.model import (
     Condition,
@@ -11,10 +12,12 @@ from autoscaler.model import (
     Reason,
     Written,
 )
-from autoscaler.rules.recover_size import SIZE_RESET
+from autoscaler.rules import RULES
 
 _FAILURES = (Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT)
 """Reasons of AbleToScale that are no holds."""
+_OF_EVENTS: Final = {reason: notice for kind in RULES for reason, notice in kind.notices.items()}
+"""The notices of the rules' events, by reason."""
 _MAXIMUMS = (Reason.TOO_MANY_REPLICAS, Reason.MAX_TOTAL_LIMIT)
 
 
@@ -35,8 +38,8 @@ def notices(before: Decision | None, made: Decision) -> Iterator[Notice]:
     if held is not None and (known is None or known.reason != held.reason):
         yield _notice(NoticeType.HELD, made, held.reason, held.message)
     for event in made.events:
-        if event.reason == SIZE_RESET:
-            yield _notice(NoticeType.RESET, made, event.reason, event.message)
+        if event.reason in _OF_EVENTS:
+            yield _notice(_OF_EVENTS[event.reason], made, event.reason, event.message)
 
 
 def _notice(kind: NoticeType, made: Decision, reason: str | None, message: str, size: int | None = None) -> Notice:

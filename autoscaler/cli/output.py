@@ -17,7 +17,7 @@ from autoscaler.layout import Screen
 from autoscaler.text import plain
 
 if TYPE_CHECKING:  # slow, and most commands show none
-    from autoscaler.documents.base import Document
+    from autoscaler.document import Document
 
 _POLL_SECONDS: Final = 1.0
 MAX_PROBLEMS: Final = 1000

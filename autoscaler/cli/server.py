@@ -28,7 +28,7 @@ from autoscaler.version import USER_AGENT
 
 if TYPE_CHECKING:  # their imports take half a second
     from autoscaler.cli.http_config import HttpConfig
-    from autoscaler.documents.base import Document
+    from autoscaler.document import Document
 
 _Document = TypeVar("_Document", bound="Document")
 _CONNECT_SECONDS: Final = 3.0

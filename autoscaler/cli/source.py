@@ -22,7 +22,7 @@ from autoscaler.times import rfc3339
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
-    from autoscaler.documents.base import Document
+    from autoscaler.document import Document
     from autoscaler.documents.reads import Reads
 
 _Document = TypeVar("_Document", bound="Document")

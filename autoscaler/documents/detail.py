@@ -1,24 +1,24 @@
 """One autoscaler in detail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document, Seconds
+from autoscaler.document import Document
 from autoscaler.documents.conclusion import conclusion
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.instances import InstanceList, instances
+from autoscaler.documents.parts import keys, rules_with, with_parts
 from autoscaler.documents.rules import SpecDocument, spec
 from autoscaler.documents.summary import Summary
-from autoscaler.foresee.schedule import suggested_lead_time
 from autoscaler.model import Autoscaler, TargetState
-from autoscaler.rules.recover_size import last_deployment
+from autoscaler.rules.shown import ShownDetail
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
     from autoscaler.config.settings import PrometheusSource
     from autoscaler.record import EventRow, Record
 
 
-class Detail(Document):
+class _Detail(Document):
     """One autoscaler: its line in the list, its configuration, its latest events."""
 
     summary: Summary
@@ -26,16 +26,18 @@ class Detail(Document):
     """Its configuration; the last one, if it was removed from the file."""
     warnings: tuple[str, ...]
     """The target's own."""
-    reset_by: str | None = None
-    """What sets the size at the next deployment, and the remedy; null: nothing is known to."""
     conclusion: str | None = None
     """The result of the last decision and its cause, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
     instances: InstanceList | None = None
     """The instances in the last cycle; null: there was none, or it could not read them."""
-    suggested_lead_time_seconds: Seconds | None = None
-    """The start-up time of its instances; null: it is unknown, or its schedules open early enough before a start."""
     events: tuple[EventDocument, ...]
     """Equal events are counted; the newest is last."""
+
+
+if TYPE_CHECKING:
+    Detail = _Detail
+else:
+    Detail = with_parts(_Detail, ShownDetail, behind=("instances", "warnings"))
 
 
 def detail(
@@ -54,20 +56,17 @@ def detail(
         summary=summary,
         spec=spec(scaler, sources),
         warnings=() if record is None else record.decision.warnings,
-        reset_by=None if record is None else _reset_by(record),
         conclusion=None if record is None else conclusion(record),
         instances=None if record is None else instances(record),
-        suggested_lead_time_seconds=None if record is None else suggested_lead_time(scaler, record.observation),
         events=tuple([event(row) for row in events]),
+        **({} if record is None else keys(_found(scaler, record))),
     )
 
 
-def _reset_by(record: "Record") -> str | None:
-    """Return what the back end knows, else what an earlier deployment has shown."""
-    state = None if record.observation is None else record.observation.target
-    known = last_deployment(record.decision.remembered.rules.of)
-    if isinstance(state, TargetState) and state.reset_by:
-        return state.reset_by
-    if known is None or not known.remedy or known.size in (None, record.decision.current):
-        return None
-    return f"the last deployment set the size to {known.size}, and the next one may; to prevent this, {known.remedy}"
+def _found(scaler: Autoscaler, record: "Record") -> Iterator[ShownDetail]:
+    """Yield what the rules found out about the target."""
+    target = None if record.observation is None else record.observation.target
+    state = target if isinstance(target, TargetState) else None
+    memories, size = record.decision.remembered.rules.of, record.decision.current
+    for rule, part in rules_with(scaler, ShownDetail):
+        yield part.of_target(rule, memories.get(rule.name), state, size)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 
 
 class DifferenceDocument(Document):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 
 
 class DiscoveredPolicy(Document):

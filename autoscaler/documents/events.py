@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.model import Direction, EventType
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from autoscaler.decide import remember
-from autoscaler.documents.brakes import ActiveBrakeDocument
+from autoscaler.document import QueryDocument
 from autoscaler.documents.explanation import (
     Allowance,
     BoundsDocument,
@@ -24,13 +24,13 @@ from autoscaler.documents.explanation import (
 from autoscaler.documents.instances import instances
 from autoscaler.documents.last_value import LastValue, MetricKey
 from autoscaler.documents.metric import decimal, metric, number, scale_of
-from autoscaler.documents.rules import QueryDocument, query_document
-from autoscaler.documents.schedule import OpenEntryDocument
+from autoscaler.documents.parts import memory_keys
+from autoscaler.documents.rules import query_document
 from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
 from autoscaler.documents.verdict import direction as direction_of
-from autoscaler.documents.verdict import is_idle, winner
+from autoscaler.documents.verdict import rests, winner
 from autoscaler.foresee import outlook
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
@@ -51,11 +51,8 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
-from autoscaler.quantity import format_quantity
 from autoscaler.record import Record
-from autoscaler.rules.brakes import active_brakes
-from autoscaler.rules.idle import Idle
-from autoscaler.rules.schedules import open_entries
+from autoscaler.rules import plan_of
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
@@ -84,14 +81,13 @@ def explanation(
         stabilization=None if before is None else _stabilization(decision, before, scaler),
         policies=() if case is None else case.policies(),
         steering=SteeringDocument.of(decision.manual),
-        schedules=tuple(map(OpenEntryDocument.of, open_entries(decision.remembered.rules.of))),
-        brakes=tuple(map(ActiveBrakeDocument.of, active_brakes(decision.remembered.rules.of))),
         if_unchanged=None if case is None else case.if_unchanged(),
         ways=() if case is None else tuple([_with_text(way, decision) for way in case.ways()]),
         detailed=case is not None,
         instances=instances(record),
         warnings=decision.warnings,
         lines=(),
+        **memory_keys(decision),
     )
     return document.model_copy(update={"lines": sentences(document)})
 
@@ -155,24 +151,17 @@ class _Case:
         outcomes, state = self.decision.metrics, self.observed.target
         if not outcomes or not isinstance(state, TargetState) or self.decision.written is not None:
             return ()
-        if is_idle(self.decision):
-            return (self._way_to_work(),)
+        resting = [rule for rule in plan_of(self.scaler.rules).rules if rests(self.decision, type(rule))]
+        if resting:
+            return (self._way_to_work(resting[0].ends_rest(self.scaler)),)
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
-    def _way_to_work(self) -> Way:
-        """Return how an idle target begins to work: any of its metrics is above its activation."""
-        idle = self.scaler.rules.find(Idle)
-        activations = (None,) * len(self.scaler.metrics) if idle is None else idle.activations
-        needed = [
-            (None, None)
-            if activation is None
-            else (f"{metric.name} above {format_quantity(activation)}", ValueReading((activation + 1,)))
-            for metric, activation in zip(self.scaler.metrics, activations, strict=True)
-        ]
-        ahead = self._forecast(self._observing([reading for _, reading in needed]))
+    def _way_to_work(self, needed: Sequence[tuple[str, Reading] | None]) -> Way:
+        """Return how a target that needs nothing begins to work: one of its metrics has such a value."""
+        ahead = self._forecast(self._observing([None if each is None else each[1] for each in needed]))
         return Way(
             direction=Direction.OUT,
-            when=tuple([text for text, _ in needed if text is not None]),
+            when=tuple([each[0] for each in needed if each is not None]),
             met=(),
             hurdles=_steps(ahead.hurdles),
             earliest=self._document(self._towards(Direction.OUT, ahead.move)),

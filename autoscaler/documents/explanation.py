@@ -1,17 +1,17 @@
 """The document of an explained decision."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document, Seconds
-from autoscaler.documents.brakes import ActiveBrakeDocument
+from autoscaler.document import Document, QueryDocument, Seconds
 from autoscaler.documents.instances import InstanceList
 from autoscaler.documents.last_value import LastValue
 from autoscaler.documents.metric import MetricDocument
-from autoscaler.documents.rules import QueryDocument
-from autoscaler.documents.schedule import OpenEntryDocument
+from autoscaler.documents.parts import with_parts
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import Direction
+from autoscaler.rules.shown import ShownMemory
 
 
 class Samples(Document):
@@ -125,7 +125,7 @@ class Way(Document):
     """The same in sentences; empty: there is nothing to say."""
 
 
-class Explanation(Document):
+class _Explanation(Document):
     """One decision."""
 
     name: str
@@ -148,10 +148,6 @@ class Explanation(Document):
     policies: tuple[Allowance, ...]
     """Empty without `behavior`, or if the target could not be read."""
     steering: SteeringDocument
-    schedules: tuple[OpenEntryDocument, ...] = ()
-    """The entries of schedules that were open and counted."""
-    brakes: tuple[ActiveBrakeDocument, ...] = ()
-    """The brakes that were on, even if the metrics did not ask for the change that they prevent."""
     if_unchanged: MoveDocument | None
     """The first change if every further cycle reads the same values; null: none, or this decision wrote a size."""
     ways: tuple[Way, ...]
@@ -164,3 +160,9 @@ class Explanation(Document):
     warnings: tuple[str, ...]
     lines: tuple[str, ...]
     """The same in sentences."""
+
+
+if TYPE_CHECKING:
+    Explanation = _Explanation
+else:
+    Explanation = with_parts(_Explanation, ShownMemory, behind=("steering",))

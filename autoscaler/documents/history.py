@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.events import EventDocument, event
 from autoscaler.documents.metric import number
 from autoscaler.documents.thinning import even

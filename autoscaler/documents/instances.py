@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from autoscaler.documents.base import Document, Seconds
+from autoscaler.document import Document, Seconds
 from autoscaler.documents.metric import decimal, number
+from autoscaler.documents.parts import keys, memories_with, with_parts
 from autoscaler.model import Instance, InstanceReading, MetricSpec, Phase, TargetState, TargetType
-from autoscaler.rules.drain import DrainAction, drains_of
-from autoscaler.rules.warm_up import is_warming, warm_up_of
+from autoscaler.rules import plan_of, set_aside
+from autoscaler.rules.shown import ShownInstance
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Record
@@ -29,16 +30,7 @@ class InstanceValue(Document):
     """The value divided by the metric's target; null without a value."""
 
 
-class DrainDocument(Document):
-    """The drain of an instance that leaves, under way."""
-
-    action: DrainAction
-    began: datetime
-    detail: str
-    """How the action went so far; may be empty."""
-
-
-class InstanceDocument(Document):
+class _InstanceDocument(Document):
     """One worker, task, allocation or machine."""
 
     name: str
@@ -52,10 +44,14 @@ class InstanceDocument(Document):
     started_at: datetime | None
     detail: str
     """The back end's text about its phase; may be empty."""
-    drain: DrainDocument | None = None
-    """null: it has none, or it has ended."""
     values: tuple[InstanceValue, ...]
     """A value for each metric that is read per instance."""
+
+
+if TYPE_CHECKING:
+    InstanceDocument = _InstanceDocument
+else:
+    InstanceDocument = with_parts(_InstanceDocument, ShownInstance, behind=("detail",))
 
 
 class InstanceList(Document):
@@ -83,29 +79,22 @@ def instances(record: "Record") -> InstanceList | None:
         for metric, reading in zip(record.scaler.metrics, observed.readings, strict=True)
         if isinstance(reading, InstanceReading)
     ]
-    warm_up = warm_up_of(record.scaler, observed.target)
-    drains = {
-        each.instance: DrainDocument.of(each)
-        for each in drains_of(record.decision.remembered.rules.of)
-        if each.ended is None
-    }
-    found = [
-        _instance(each, readings, drains, warming=bool(warm_up) and is_warming(each, warm_up, record.decision.now))
-        for each in observed.target.instances
-    ]
+    aside = set_aside(plan_of(record.scaler.rules), observed.target, record.decision.now)
+    own = [part.of_memory(memory) for memory, part in memories_with(record.decision, ShownInstance)]
+    found = [_instance(each, readings, own, warming=each.name in aside.names) for each in observed.target.instances]
     return InstanceList(
         at=record.decision.now,
         instances=tuple(sorted(found, key=_urgency)[:MAX_INSTANCES]),
         total=len(found),
         ready=sum(each.ready for each in found),
-        warm_up_seconds=warm_up,
+        warm_up_seconds=aside.span,
     )
 
 
 def _instance(
     instance: Instance,
     readings: Iterable[tuple[MetricSpec, InstanceReading]],
-    drains: Mapping[str, DrainDocument],
+    own: Sequence[Mapping[str, ShownInstance]],
     *,
     warming: bool,
 ) -> InstanceDocument:
@@ -113,9 +102,9 @@ def _instance(
     return InstanceDocument.of(
         instance,
         ready=runs and instance.ready is not False,
-        warming=runs and warming,
-        drain=drains.get(instance.name),
+        warming=warming,
         values=tuple([_value(instance.name, metric, reading) for metric, reading in readings]),
+        **keys(of[instance.name] for of in own if instance.name in of),
     )
 
 

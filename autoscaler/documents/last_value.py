@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from autoscaler.documents.base import Document, Seconds
+from autoscaler.document import Document, Seconds
 from autoscaler.documents.metric import decimal, number
 from autoscaler.model import ConditionType, Decision, TargetType
 

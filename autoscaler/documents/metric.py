@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from autoscaler.document import Document
 from autoscaler.documents import notation
-from autoscaler.documents.base import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricType, TargetType
 from autoscaler.quantity import format_decimal
 from autoscaler.text import count as count_of

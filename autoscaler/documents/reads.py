@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from autoscaler.clock import Clock
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.detail import Detail, detail
 from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.documents.events import EventList, event

@@ -1,14 +1,15 @@
 """An autoscaler's configuration with every default filled in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from autoscaler.document import Document, QueryDocument, Seconds
 from autoscaler.documents import notation
-from autoscaler.documents.base import Document, Seconds
-from autoscaler.documents.brakes import BrakeDocument, configured
 from autoscaler.documents.links import query_address
+from autoscaler.documents.parts import keys, lines_of, rules_with, with_parts
 from autoscaler.hpa.stabilization import down_window, up_window
 from autoscaler.model import (
     Autoscaler,
@@ -20,11 +21,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import format_quantity
-from autoscaler.rules.brakes import Brakes
-from autoscaler.rules.drain import DrainRule
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
-from autoscaler.rules.idle import Idle
-from autoscaler.rules.warm_up import WarmUp
+from autoscaler.rules.shown import Line, ShownMetric, ShownSettings
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
@@ -64,27 +61,7 @@ class OptionsDocument(Document):
     initial_readiness_delay_seconds: Seconds
 
 
-class QueryDocument(Document):
-    """A query."""
-
-    expr: str
-    prometheus: str
-    match: dict[str, str]
-    link: str | None = None
-    """The source's page for the expression; null: the source is not configured, or the address would be too long."""
-
-
-class FallbackDocument(Document):
-    """The replacement for a metric that has had no value for some time."""
-
-    failure_duration_seconds: Seconds
-    replicas: int | None
-    """null: a query has the value."""
-    query: QueryDocument | None
-    allow_scale_in: bool
-
-
-class MetricSpecDocument(Document):
+class _MetricSpecDocument(Document):
     """A configured metric."""
 
     name: str
@@ -96,10 +73,12 @@ class MetricSpecDocument(Document):
     """The capacity of one instance; null: the instance's own reservation, or none is needed."""
     container: str | None
     described_object: str | None
-    fallback: FallbackDocument | None = None
-    """null: without a value the metric proposes no size."""
-    activation: str | None = None
-    """The metric is active above it; null: activity does not matter."""
+
+
+if TYPE_CHECKING:
+    MetricSpecDocument = _MetricSpecDocument
+else:
+    MetricSpecDocument = with_parts(_MetricSpecDocument, ShownMetric, behind=("described_object",))
 
 
 class RuleDocument(Document):
@@ -111,35 +90,38 @@ class RuleDocument(Document):
     """What is configured, such as `2 spare instances`."""
 
 
-class SpecDocument(Document):
+class _SpecDocument(Document):
     """A configured autoscaler, with defaults filled in."""
 
     minimum: int
     maximum: int
     metrics: tuple[MetricSpecDocument, ...]
-    warm_up_seconds: Seconds | None = None
-    """How long after an instance was first ready its samples do not count; null: as long as the target itself says."""
     behavior: BehaviorDocument | None
     """null: HPA's algorithm without behavior."""
     options: OptionsDocument
-    brakes: tuple[BrakeDocument, ...] = ()
-    drain: str | None = None
-    """What happens to an instance that leaves, such as `by command, for at most 15m`; null: nothing."""
-    cooldown_seconds: Seconds | None = None
-    """How long after the last activity the size goes to 0; null: activity does not matter."""
     rules: tuple[RuleDocument, ...] = ()
     """What else is configured beside HPA's own."""
 
 
+if TYPE_CHECKING:
+    SpecDocument = _SpecDocument
+else:
+    SpecDocument = with_parts(_SpecDocument, ShownSettings, behind=("metrics", "options"))
+
+
+def settings_lines(spec: SpecDocument) -> Sequence[Line]:
+    """Return what the rules say of their settings, in lines."""
+    others = [Line(each.name.replace("_", " ").capitalize(), each.text) for each in spec.rules]
+    return (*lines_of(spec), *others)
+
+
 def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = MappingProxyType({})) -> SpecDocument:
     """Return the document of a configured autoscaler. `sources`: the configuration's, for links to queries."""
-    options, rules = scaler.options, scaler.rules
-    warm_up, drain, idle = rules.find(WarmUp), rules.find(DrainRule), rules.find(Idle)
+    options = scaler.options
     return SpecDocument(
         minimum=scaler.min_replicas,
         maximum=scaler.max_replicas,
         metrics=tuple([_metric(scaler, place, sources) for place in range(len(scaler.metrics))]),
-        warm_up_seconds=None if warm_up is None else warm_up.duration,
         behavior=_behavior(scaler),
         options=OptionsDocument.of(
             options,
@@ -148,12 +130,8 @@ def spec(scaler: Autoscaler, sources: "Mapping[str, PrometheusSource]" = Mapping
             cpu_initialization_period_seconds=options.cpu_initialization_period,
             initial_readiness_delay_seconds=options.initial_readiness_delay,
         ),
-        brakes=configured(rules.find(Brakes)),
-        drain=None if drain is None else drain.text,
-        cooldown_seconds=None if idle is None else idle.cooldown,
-        rules=tuple(
-            [RuleDocument(name=each.name, text=each.text) for each in rules if each.text and each is not drain]
-        ),
+        rules=tuple([RuleDocument(name=each.name, text=each.text) for each in scaler.rules if each.text]),
+        **keys(part.of_rule(rule) for rule, part in rules_with(scaler, ShownSettings)),
     )
 
 
@@ -178,29 +156,18 @@ def _rules(rules: ScalingRules, window: timedelta, default_tolerance: float) -> 
 
 def _metric(scaler: Autoscaler, place: int, sources: "Mapping[str, PrometheusSource]") -> MetricSpecDocument:
     metric = scaler.metrics[place]
-    request, fallbacks, idle = metric.request, scaler.rules.find(Fallbacks), scaler.rules.find(Idle)
-    fallback = None if fallbacks is None else fallbacks.of[place]
-    activation = None if idle is None else idle.activations[place]
+    request, document = metric.request, partial(query_document, sources=sources)
     return MetricSpecDocument.of(
         metric,
         target_type=metric.target.type,
         target=notation.target(metric.target),
-        query=query_document(metric.query, sources),
-        request=query_document(request, sources)
+        query=document(metric.query),
+        request=document(request)
         if isinstance(request, Query)
         else None
         if request is None
         else format_quantity(request),
-        fallback=None if fallback is None else _fallback(fallback, sources),
-        activation=None if activation is None else format_quantity(activation),
-    )
-
-
-def _fallback(fallback: MetricFallback, sources: "Mapping[str, PrometheusSource]") -> FallbackDocument:
-    return FallbackDocument.of(
-        fallback,
-        failure_duration_seconds=fallback.failure_duration,
-        query=None if fallback.query is None else query_document(fallback.query, sources),
+        **keys(part.of_metric(rule, place, document) for rule, part in rules_with(scaler, ShownMetric)),
     )
 
 

@@ -4,16 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from autoscaler.cron import zone_of
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.foresee.schedule import ScheduledChange
-
-
-class OpenEntryDocument(Document):
-    """An entry of a schedule that is open and sets a bound."""
-
-    name: str
-    minimum: int | None
-    maximum: int | None
 
 
 class ScheduledBoundsDocument(Document):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from autoscaler.documents.explanation import ExplainedMetric, Explanation, MoveDocument, Way
 from autoscaler.documents.metric import average_words, current_decimal, target_decimal
+from autoscaler.documents.parts import remarks
 from autoscaler.model import Direction, Reason
 from autoscaler.quantity import format_seconds
 from autoscaler.text import count, listed
@@ -19,8 +20,7 @@ def sentences(explanation: Explanation) -> tuple[str, ...]:
         *[_metric(each, alone=len(explanation.metrics) == 1) for each in explanation.metrics],
         *[line for metric in explanation.metrics for line in _samples(metric)],
         *_steps(explanation),
-        *_schedules(explanation),
-        *_brakes(explanation),
+        *[f"{sentence}." for sentence in past_remarks(explanation)],
         *_stabilization(explanation),
         *_policies(explanation),
         *_ahead(explanation),
@@ -109,20 +109,12 @@ def _steps(explanation: Explanation) -> Iterator[str]:
             yield f"{step.reason}: {change} ({step.detail})."
 
 
-def _schedules(explanation: Explanation) -> Iterator[str]:
-    """Yield the schedules that were open."""
-    for each in explanation.schedules:
-        bounds = (("minimum", each.minimum), ("maximum", each.maximum))
-        set_bounds = " and ".join(f"{what} {size}" for what, size in bounds if size is not None)
-        yield f"The schedule {each.name} was open, with {set_bounds}."
-
-
-def _brakes(explanation: Explanation) -> Iterator[str]:
-    """Yield the brakes that were on and prevented nothing; the others have a step."""
-    steps = {step.reason for step in explanation.trace}
-    for each in explanation.brakes:
-        if each.reason not in steps:
-            yield f"The brake {each.brake} was on, and had no change to prevent: {each.message}."
+def past_remarks(explanation: Explanation) -> Iterator[str]:
+    """Yield what rules did with the bounds or the size, but for what a step says."""
+    said = "; ".join(step.detail for step in explanation.trace)
+    for each in remarks(explanation):
+        if not each.is_in(said):
+            yield each.past
 
 
 def _stabilization(explanation: Explanation) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.model import Direction
 from autoscaler.times import format_until
 

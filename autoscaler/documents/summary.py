@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from autoscaler.document import Document
 from autoscaler.documents import notation
-from autoscaler.documents.base import Document
-from autoscaler.documents.brakes import ActiveBrakeDocument
 from autoscaler.documents.level import Level, level_of_condition
 from autoscaler.documents.metric import MetricDocument, metrics, unmeasured, unread
-from autoscaler.documents.schedule import OpenEntryDocument
+from autoscaler.documents.parts import memory_keys, with_parts
 from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.steering import PauseDocument, SteeringDocument
 from autoscaler.documents.verdict import AutoscalerState, verdict, with_pause
@@ -24,11 +24,10 @@ from autoscaler.model import (
     Limits,
     ManualControls,
 )
-from autoscaler.rules import manual, schedules
+from autoscaler.rules import RULES
 from autoscaler.rules.bounds import combined
-from autoscaler.rules.brakes import active_brakes
 from autoscaler.rules.rule import Said
-from autoscaler.rules.schedules import open_entries
+from autoscaler.rules.shown import ShownMemory
 
 
 class ConditionDocument(Document):
@@ -44,7 +43,7 @@ class ConditionDocument(Document):
     level: Level = Level.NORMAL
 
 
-class Summary(Document):
+class _Summary(Document):
     """One autoscaler of the list."""
 
     name: str
@@ -76,16 +75,12 @@ class Summary(Document):
     limited_by: str | None
     """What prevents the size that the metrics ask for."""
     steering: SteeringDocument
-    schedules: tuple[OpenEntryDocument, ...] = ()
-    """The entries of schedules that were open in the last cycle and count."""
     dry_run: bool
     configured: bool
     """Whether the running configuration has it. The state remembers removed ones for a while."""
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
-    brakes: tuple[ActiveBrakeDocument, ...] = ()
-    """The brakes that are on, even if the metrics do not ask for the change that they prevent."""
     held_by: str | None = None
     """Host and process of the daemon that serves it, such as `web-1, pid 4211`; null: the state has one daemon, or
     `unheld`."""
@@ -111,6 +106,12 @@ class Summary(Document):
     def states(self) -> tuple[AutoscalerState, ...]:
         """Return `state`, and `paused` beside a more urgent one."""
         return with_pause(self.state, paused=self.steering.pause is not None)
+
+
+if TYPE_CHECKING:
+    Summary = _Summary
+else:
+    Summary = with_parts(_Summary, ShownMemory, behind=("steering", "error"))
 
 
 class SteeredList(Document):
@@ -175,21 +176,16 @@ def summary(
         conditions=() if decision is None else conditions(decision),
         limited_by=told.limited_by,
         steering=SteeringDocument.of(steering),
-        schedules=()
-        if decision is None
-        else tuple(map(OpenEntryDocument.of, open_entries(decision.remembered.rules.of))),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
-        brakes=()
-        if decision is None
-        else tuple(map(ActiveBrakeDocument.of, active_brakes(decision.remembered.rules.of))),
         held_by=held_by,
         unheld=unheld,
         unmeasured=None if decision is None else unmeasured(decision.metrics),
         problem=None if decision is None else next(iter(decision.warnings), None),
+        **memory_keys(decision),
     )
 
 
@@ -247,8 +243,8 @@ def _bounds(
             return decision.minimum, decision.maximum
     if scaler is None:
         return None, None
-    entries = () if decision is None else open_entries(decision.remembered.rules.of)
-    pairs = schedules.bounds_of(entries), manual.bounds_of(steering.override)
+    memories = {} if decision is None else decision.remembered.rules.of
+    pairs = [kind.bounds(memories.get(kind.name), steering) for kind in RULES]
     found = combined(scaler, [Said(minimum=low, maximum=high) for low, high in pairs], Limits())
     return found.minimum.size, found.maximum.size
 

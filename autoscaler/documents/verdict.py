@@ -21,7 +21,7 @@ from autoscaler.model import (
     Step,
 )
 from autoscaler.rules import RULES, changes_proposals
-from autoscaler.rules.idle import IDLE
+from autoscaler.rules.rule import Rule
 
 
 class AutoscalerState(StrEnum):
@@ -119,9 +119,9 @@ def _is_rules(step: Step) -> bool:
     return others and not changes_proposals(step.source)
 
 
-def is_idle(decision: Decision) -> bool:
-    """Return whether the target was idle, or would have been but for a hold."""
-    return any(step.reason == IDLE for step in decision.trace)
+def rests(decision: Decision, kind: type[Rule]) -> bool:
+    """Return whether the target needed nothing, says this rule; it may have been held all the same."""
+    return any((step.source, step.reason) == (kind.name, kind.rests) for step in decision.trace)
 
 
 def state(decision: Decision | None, steering: ManualControls) -> AutoscalerState:
@@ -139,7 +139,7 @@ def state(decision: Decision | None, steering: ManualControls) -> AutoscalerStat
         return AutoscalerState.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
         return AutoscalerState.SCALING
-    if is_idle(decision):
+    if any(rests(decision, kind) for kind in RULES):
         return AutoscalerState.IDLE
     if limited is not None and limited.status:
         return AutoscalerState.LIMITED

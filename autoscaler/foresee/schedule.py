@@ -2,18 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
-from autoscaler.errors import TargetError
-from autoscaler.model import Autoscaler, Limits, Observation, TargetState
+from autoscaler.model import Autoscaler, Limits
 from autoscaler.rules.bounds import combined
 from autoscaler.rules.rule import Said
 from autoscaler.rules.schedules import bounds_of, counted, entries_of, open_at
 from autoscaler.windows import ScheduleEntry
-
-_MAX_START_UP: Final = timedelta(minutes=15)
-"""An instance that took longer to become ready was unready in between, and its time is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +50,6 @@ def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Ite
 def _beyond(some: Sequence[ScheduleEntry], others: Sequence[ScheduleEntry]) -> Sequence[ScheduleEntry]:
     """Return the entries that are not among the others. Two entries of an autoscaler differ in their names."""
     return [each for each in some if each not in others]
-
-
-def start_up_time(state: TargetState) -> timedelta | None:
-    """Return how long the target's ready instances took to become ready: the median; None if none shows it."""
-    times = [
-        each.ready_transition - each.started_at
-        for each in state.instances
-        if each.ready and not each.deleting and each.ready_transition is not None and each.started_at is not None
-    ]
-    shown = sorted([took for took in times if timedelta(0) < took <= _MAX_START_UP])
-    return shown[len(shown) // 2] if shown else None
-
-
-def suggested_lead_time(scaler: Autoscaler, observed: Observation | None) -> timedelta | None:
-    """Return the start-up time of the target's instances if a minimum opens later than that before its start.
-
-    None: every entry opens early enough, or the start-up time is unknown.
-    """
-    if observed is None or isinstance(observed.target, TargetError):
-        return None
-    leads = [each.lead_time for each in entries_of(scaler) if each.min_replicas is not None]
-    known = start_up_time(observed.target) if leads else None
-    return known if known is not None and min(leads) < known else None
 
 
 def scheduled_bounds(scaler: Autoscaler, open_entries: Sequence[ScheduleEntry]) -> ScheduledBounds:

@@ -29,6 +29,8 @@ class SetAside(NamedTuple):
     """What they do, for messages: "warming up"."""
     why: str
     """Until when no sample counts, for the error if it is every instance: "before a warm-up of 5m has ended"."""
+    span: timedelta = timedelta(0)
+    """How long that is for each of them."""
 
 
 NOTHING_ASIDE: Final = SetAside((), "", "")

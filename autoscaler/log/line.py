@@ -3,10 +3,11 @@
 from typing import Any
 
 from autoscaler.documents import notation
+from autoscaler.documents.parts import memories_with
 from autoscaler.documents.verdict import headline
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
-from autoscaler.rules.schedules import open_entries
+from autoscaler.rules.shown import ShownMemory
 
 EVENT = "decision"
 
@@ -14,12 +15,13 @@ EVENT = "decision"
 def keys(decision: Decision) -> dict[str, Any]:
     """Return the line's keys after `timestamp`, `level` and `event`, in order.
 
-    `schedules` only while some are open.
+    The keys of what rules remember are last.
 
     A metric has `missing`, the number of running instances without a usable sample, and `warming`, the number of those
     that warm up, unless it is 0.
     """
-    condition, schedules = headline(decision), open_entries(decision.remembered.rules.of)
+    condition = headline(decision)
+    remembered = [part.of_memory(memory).logged() for memory, part in memories_with(decision, ShownMemory)]
     return {
         "autoscaler": decision.name,
         "target": str(decision.target),
@@ -43,7 +45,7 @@ def keys(decision: Decision) -> dict[str, Any]:
             str(condition.type): [str(condition.status), condition.reason] for condition in decision.conditions
         },
         "dry_run": decision.dry_run,
-        **({"schedules": [each.name for each in schedules]} if schedules else {}),
+        **{key: value for each in remembered for key, value in each.items()},
     }
 
 

@@ -35,7 +35,7 @@ class ConfiguredRule:
 
     @property
     def text(self) -> str:
-        """What is configured, for `describe`: "2 spare instances"; empty: it is shown in another way, or not at all."""
+        """What is configured, for `describe`: "2 spare instances"; empty: it is not shown, or has keys for it."""
         return ""
 
     @property

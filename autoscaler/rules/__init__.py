@@ -31,8 +31,8 @@ RULES: Final[tuple[type[Rule], ...]] = (
     Headroom,
     RecoverSize,
     Brakes,
-    Idle,
     DrainRule,
+    Idle,
 )
 """The rules that are installed, in the order in which a decision asks them.
 

@@ -15,10 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
+from autoscaler.document import Document
 from autoscaler.fields.types import AdapterName, PositiveDuration, Section, Text, at_most, scope_of
 from autoscaler.model import AwaitingDrain, DrainOutcome, DrainReport, Event, EventType
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.rules.rule import Cycle, Rule, Said, Written
+from autoscaler.rules.shown import Line, ShownInstance, ShownSettings
 from autoscaler.target import Adapter, Command
 
 BEGAN: Final = "DrainBegan"
@@ -184,6 +186,52 @@ class DrainMemory(Struct, frozen=True, gc=False):
     drains: tuple[Drain, ...] = ()
 
 
+class ShownDrain(ShownSettings):
+    """How instances are drained."""
+
+    drain: str | None = None
+    """What happens to an instance that leaves, such as `by command, for at most 15m`; null: nothing."""
+
+    @classmethod
+    def of_rule(cls, rule: "DrainRule") -> "ShownDrain":
+        """Return the way and the time."""
+        hook = "" if rule.hook is None else f" on the hook {rule.hook}"
+        return cls(drain=f"by {rule.action}{hook}, for at most {format_duration(rule.timeout)}")
+
+    def as_lines(self) -> Iterable[Line]:
+        """Yield the way and the time."""
+        if self.drain is not None:
+            yield Line("Drain", self.drain)
+
+
+class DrainDocument(Document):
+    """The drain of an instance that leaves, under way."""
+
+    action: DrainAction
+    began: datetime
+    detail: str
+    """How the action went so far; may be empty."""
+
+
+class ShownInstanceDrain(ShownInstance):
+    """The drain of an instance."""
+
+    drain: DrainDocument | None = None
+    """null: it has none, or it has ended."""
+
+    @classmethod
+    def of_memory(cls, memory: DrainMemory) -> "Mapping[str, ShownInstanceDrain]":
+        """Return those under way."""
+        return {each.instance: cls(drain=DrainDocument.of(each)) for each in memory.drains if each.ended is None}
+
+    def words(self, now: datetime) -> str:
+        """Return how it goes."""
+        if self.drain is None:
+            return ""
+        detail = f": {self.drain.detail}" if self.drain.detail else ""
+        return f"drains by {self.drain.action} for {format_age(now - self.drain.began)}{detail}"
+
+
 @dataclass(frozen=True, slots=True)
 class DrainRule(Rule):
     """How an autoscaler's instances are drained. Exactly one of `nomad`, `http` and `command` is given."""
@@ -191,6 +239,7 @@ class DrainRule(Rule):
     name = "drain"
     keys = Keys
     memory = DrainMemory
+    documents = (ShownDrain, ShownInstanceDrain)
     follows_target = True
 
     timeout: timedelta = timedelta(minutes=15)
@@ -208,12 +257,6 @@ class DrainRule(Rule):
         if self.nomad is not None:
             return DrainAction.NOMAD
         return DrainAction.COMMAND if self.http is None else DrainAction.HTTP
-
-    @property
-    def text(self) -> str:
-        """How and for how long."""
-        hook = "" if self.hook is None else f" on the hook {self.hook}"
-        return f"by {self.action}{hook}, for at most {format_duration(self.timeout)}"
 
     @classmethod
     def configured(cls, written: Written) -> "DrainRule | None":

@@ -4,7 +4,7 @@ Source: KEDA's documentation, "ScaledObject specification", idleReplicaCount and
 Deployments", activation. That idleness does not begin while a metric has no value is this project's addition.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Final, TypeAlias
@@ -12,13 +12,15 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec.structs import replace
 from pydantic import AfterValidator, Strict, WithJsonSchema
 
+from autoscaler.document import QueryDocument, Seconds
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import QuantityOrZero, Section
 from autoscaler.hpa import Rest
 from autoscaler.hpa.proposals import WAKING_METRICS, Measured, describe, nothing_runs
-from autoscaler.model import Bound, MetricOutcome, MetricSpec, MetricType, ValueReading
-from autoscaler.quantity import Milli, format_duration, sum_of
+from autoscaler.model import Autoscaler, Bound, MetricOutcome, MetricSpec, MetricType, Query, Reading, ValueReading
+from autoscaler.quantity import Milli, format_decimal, format_duration, format_quantity, parse_quantity, sum_of
 from autoscaler.rules.rule import SILENCE, Cycle, Rule, RuleCondition, Said, Written
+from autoscaler.rules.shown import Line, ShownMetric, ShownSettings
 from autoscaler.target import Duration
 
 ACTIVE: Final = "Active"
@@ -61,6 +63,41 @@ class TotalMetricKeys(Section):
     """The metric is active above it (the sum of the samples), which an idle target waits for. Default: 0."""
 
 
+class ShownCooldown(ShownSettings):
+    """When the size goes to 0."""
+
+    cooldown_seconds: Seconds | None = None
+    """How long after the last activity the size goes to 0; null: activity does not matter."""
+
+    @classmethod
+    def of_rule(cls, rule: "Idle") -> "ShownCooldown":
+        """Return the cooldown."""
+        return cls(cooldown_seconds=rule.cooldown)
+
+    def as_lines(self) -> Iterable[Line]:
+        """Yield when the size goes to 0."""
+        if self.cooldown_seconds is not None:
+            yield Line("Idle replicas", f"0, {format_duration(self.cooldown_seconds)} after the last activity")
+
+
+class ShownActivation(ShownMetric):
+    """When a metric is active."""
+
+    activation: str | None = None
+    """The metric is active above it; null: activity does not matter."""
+
+    @classmethod
+    def of_metric(cls, rule: "Idle", place: int, document: Callable[[Query], QueryDocument]) -> "ShownActivation":
+        """Return the metric's activation."""
+        activation = rule.activations[place]
+        return cls(activation=None if activation is None else format_quantity(activation))
+
+    def as_lines(self) -> Iterable[Line]:
+        """Yield above which value the metric is active."""
+        if self.activation is not None:
+            yield Line("activation", f"above {format_decimal(parse_quantity(self.activation))}")
+
+
 @dataclass(frozen=True, slots=True)
 class Idle(Rule):
     """When a target has no instances.
@@ -72,6 +109,8 @@ class Idle(Rule):
     keys = Keys
     total_metric_keys = TotalMetricKeys
     condition = "Active"
+    documents = (ShownCooldown, ShownActivation)
+    rests = IDLE
 
     cooldown: timedelta
     """How long after the last activity the size goes to 0."""
@@ -163,6 +202,15 @@ class Idle(Rule):
                 active = self._is_active(place, cycle)
             found.append(replace(each, outcome=replace(outcome, active=active)))
         return found, said
+
+    def ends_rest(self, scaler: Autoscaler) -> Sequence[tuple[str, Reading] | None]:
+        """Return a value of each metric just above its activation."""
+        return [
+            None
+            if activation is None
+            else (f"{metric.name} above {format_quantity(activation)}", ValueReading((activation + 1,)))
+            for metric, activation in zip(scaler.metrics, self.activations, strict=True)
+        ]
 
     def _is_active(self, place: int, cycle: Cycle) -> bool | None:
         """Return whether a metric with a value is above its activation; None: activity does not depend on it."""

@@ -45,6 +45,11 @@ class Manual(Rule):
         holds = () if asked.pause is None else (_hold(asked.pause),)
         return Said(None, tuple(_ended(history, cycle.now)), minimum=minimum, maximum=maximum, holds=holds)
 
+    @staticmethod
+    def bounds(memory: None, manual: ManualControls) -> tuple[Bound | None, Bound | None]:
+        """Return the bounds of an override."""
+        return bounds_of(manual.override)
+
 
 def bounds_of(override: Override | None) -> tuple[Bound | None, Bound | None]:
     """Return the minimum and the maximum of an override; None: it sets none."""

@@ -3,10 +3,11 @@
 A job file or a stack names a size. Whoever deploys it sets that size again, even if the autoscaler has scaled since.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,10 +24,12 @@ from autoscaler.model import (
     EventType,
     History,
     ManualControls,
+    NoticeType,
     TargetState,
 )
 from autoscaler.quantity import format_duration
 from autoscaler.rules.rule import SILENCE, Cycle, Hold, Rule, Said, Written
+from autoscaler.rules.shown import Line, ShownDetail
 
 RECOVERING_SIZE: Final = "RecoveringSize"
 """Of a step and of the condition ScalingLimited: the size returns to what it was."""
@@ -75,6 +78,30 @@ class DeploymentMemory(Struct, frozen=True, gc=False):
     """A deployment that is not certain yet, and the goal at its first sight (0: the autoscaler's first cycle)."""
 
 
+class ShownReset(ShownDetail):
+    """What sets the size again."""
+
+    reset_by: str | None = None
+    """What sets the size at the next deployment, and the remedy; null: nothing is known to."""
+
+    @classmethod
+    def of_target(
+        cls, rule: Any, memory: DeploymentMemory | None, state: TargetState | None, size: int | None
+    ) -> "ShownReset":
+        """Return what the back end knows, else what an earlier deployment has shown."""
+        if state is not None and state.reset_by:
+            return cls(reset_by=state.reset_by)
+        if memory is None or not memory.remedy or memory.size in (None, size):
+            return cls()
+        last = f"the last deployment set the size to {memory.size}, and the next one may"
+        return cls(reset_by=f"{last}; to prevent this, {memory.remedy}")
+
+    def as_lines(self) -> Iterable[Line]:
+        """Yield it."""
+        if self.reset_by is not None:
+            yield Line("Deployments", self.reset_by)
+
+
 class Keys(Section):
     """The key of an autoscaler."""
 
@@ -89,6 +116,8 @@ class RecoverSize(Rule):
     name = "recover_size"
     keys = Keys
     memory = DeploymentMemory
+    documents = (ShownReset,)
+    notices = MappingProxyType({SIZE_RESET: NoticeType.RESET})
     follows_target = True
 
     recovers: bool = True
@@ -146,12 +175,6 @@ class RecoverSize(Rule):
         if memory is None or memory.reset is None:
             return memory
         return replace(memory, reset=replace(memory.reset, size=size))
-
-
-def last_deployment(memories: Mapping[str, object]) -> DeploymentMemory | None:
-    """Return the last deployment that set the target's size, from what its autoscaler's rules remember."""
-    memory = memories.get(RecoverSize.name)
-    return memory if isinstance(memory, DeploymentMemory) else None
 
 
 def _said(memory: DeploymentMemory | None, events: tuple[Event, ...] = (), holds: tuple[Hold, ...] = ()) -> Said:

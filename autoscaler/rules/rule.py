@@ -4,6 +4,7 @@ A rule is one file, or a package if it has parts: a class with its settings as f
 does nothing. A new rule has
 
 - its file, and a line in `RULES`; `headroom.py` is the shortest example with a key of the file, `manual.py` of a hold,
+  `warm_up.py` of a key of a document (`text` is enough for a setting that one line shows),
 - tests/rules/test_NAME.py, and a case in tests/conformance/inert.py and in tests/daemon/test_rules.py,
 - a section in docs/decision.md, its key in docs/configuration.md, and new schemas (`autoscaler/config/schema.py`).
 """
@@ -11,10 +12,11 @@ does nothing. A new rule has
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
 from msgspec import Struct
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.queries import SharedQuery
@@ -30,11 +32,15 @@ from autoscaler.model import (
     Direction,
     Event,
     History,
+    ManualControls,
+    NoticeType,
     Observation,
+    Reading,
     TargetState,
 )
+from autoscaler.rules.shown import Shown
 
-_SectionT = TypeVar("_SectionT", bound=Section)
+_SectionT = TypeVar("_SectionT", bound=BaseModel)
 
 
 class Hold(NamedTuple):
@@ -148,8 +154,8 @@ class Cycle(ABC):
         return None
 
 
-def with_keys(section: type[_SectionT], others: Iterable[type[Section] | None]) -> type[_SectionT]:
-    """Return a section with the keys of others behind its own, in their order."""
+def with_keys(section: type[_SectionT], others: Iterable[type[BaseModel] | None]) -> type[_SectionT]:
+    """Return a section, or a document, with the keys of others behind its own, in their order."""
     bases: Any = (*reversed([each for each in others if each is not None]), section)
     made: Any = create_model(
         section.__name__.lstrip("_"), __base__=bases, __module__=section.__module__, __doc__=section.__doc__
@@ -207,10 +213,16 @@ class Rule(ConfiguredRule):
     condition: ClassVar[str | None] = None
     """The type of its condition; None: it has none."""
 
+    documents: ClassVar[Sequence[type[Shown]]] = ()
+    """Its own keys of the API's documents, each with what `describe` and the page say of them."""
     warns: ClassVar[Collection[str]] = ()
     """Reasons of its condition that need an operator."""
     fails: ClassVar[Collection[str]] = ()
     """Reasons of its condition that say that something failed."""
+    rests: ClassVar[str] = ""
+    """The reason of its step where the target needs nothing (`Said.rest`)."""
+    notices: ClassVar[Mapping[str, NoticeType]] = MappingProxyType({})
+    """Reasons of its events of which operators are told, with the kind of notice."""
 
     @classmethod
     def configured(cls, written: Written) -> Self | None:
@@ -274,6 +286,18 @@ class Rule(ConfiguredRule):
     def after_write(memory: Any, size: int, at: datetime, *, answered: bool) -> Any:
         """Return what it remembers after a write of `size`. `answered`: whether the back end accepted it."""
         return memory
+
+    def ends_rest(self, scaler: Autoscaler) -> Sequence[tuple[str, Reading] | None]:
+        """Return which value of each metric ends a rest, in words and as a reading; None: none of this metric."""
+        return [None] * len(scaler.metrics)
+
+    @staticmethod
+    def bounds(memory: Any, manual: ManualControls) -> tuple[Bound | None, Bound | None]:
+        """Return the minimum and the maximum that hold until the next decision; None: it sets none.
+
+        `memory`: after the last decision; None: there is none. `manual`: what operators ask for now.
+        """
+        return None, None
 
     @staticmethod
     def shown(memory: Any) -> object:

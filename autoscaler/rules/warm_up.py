@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from autoscaler.document import Seconds
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import Section
 from autoscaler.hpa.instances import SetAside
-from autoscaler.model import Autoscaler, Instance, Phase, TargetState
+from autoscaler.model import Instance, Phase, TargetState
 from autoscaler.quantity import format_duration
 from autoscaler.rules.rule import Rule, Written
+from autoscaler.rules.shown import ShownSettings
 from autoscaler.target import Duration
 
 
@@ -24,12 +26,25 @@ class Keys(Section):
     """How long after an instance was first ready its samples do not count. Default: the Auto Scaling group's own."""
 
 
+class ShownWarmUp(ShownSettings):
+    """The autoscaler's own warm-up. The instances show the one in force."""
+
+    warm_up_seconds: Seconds | None = None
+    """How long after an instance was first ready its samples do not count; null: as long as the target itself says."""
+
+    @classmethod
+    def of_rule(cls, rule: "WarmUp") -> "ShownWarmUp":
+        """Return the warm-up, if it is the autoscaler's own."""
+        return cls(warm_up_seconds=rule.duration)
+
+
 @dataclass(frozen=True, slots=True)
 class WarmUp(Rule):
     """How long after an instance was first ready its samples do not count."""
 
     name = "warm_up"
     keys = Keys
+    documents = (ShownWarmUp,)
 
     duration: timedelta | None = None
     """None: the target's own."""
@@ -55,17 +70,11 @@ class WarmUp(Rule):
         warm_up = state.warm_up if self.duration is None else self.duration
         if not warm_up:
             return None
-        names = frozenset([each.name for each in state.instances if is_warming(each, warm_up, now)])
-        return SetAside(names, "warming up", f"before a warm-up of {format_duration(warm_up)} has ended")
+        names = frozenset([each.name for each in state.instances if _is_warming(each, warm_up, now)])
+        return SetAside(names, "warming up", f"before a warm-up of {format_duration(warm_up)} has ended", warm_up)
 
 
-def warm_up_of(scaler: Autoscaler, state: TargetState) -> timedelta:
-    """Return the warm-up of the target's instances: the autoscaler's, else the target's own; 0: there is none."""
-    rule = scaler.rules.find(WarmUp)
-    return state.warm_up if rule is None or rule.duration is None else rule.duration
-
-
-def is_warming(instance: Instance, warm_up: timedelta, now: datetime) -> bool:
+def _is_warming(instance: Instance, warm_up: timedelta, now: datetime) -> bool:
     """Return whether a running instance's warm-up has not ended. It begins when the instance is first ready, once."""
     if instance.deleting or instance.phase is not Phase.RUNNING:
         return False

@@ -52,7 +52,7 @@ def test_all_active_brakes_are_listed_in_order() -> None:
     diary.cycle(10)
     told = diary.cycle(4, running=5, set_to=12)
     assert [step.reason for step in told.trace][-2:] == ["InstancesLost", "OutsideChange"]
-    assert [(each.brake, each.reason) for each in told.brakes] == [
+    assert [(each.brake, each.reason) for each in dict(told)["brakes"]] == [
         ("loss", "InstancesLost"),
         ("outsideChange", "OutsideChange"),
     ]
@@ -75,7 +75,7 @@ def test_an_active_brake_is_a_warning() -> None:
         assert diary.newest is not None
         shown = summary("web", diary.autoscaler, diary.newest.decision, ManualControls(), configured=True)
         assert (shown.state, shown.level) == (state, Level.WARNING)
-        assert [each.brake for each in shown.brakes] == ["outsideChange"]
+        assert [each.brake for each in dict(shown)["brakes"]] == ["outsideChange"]
 
 
 cycles = st.lists(

@@ -35,13 +35,13 @@ def test_a_reset_is_shown_with_its_remedy_and_survives_a_restart(tmp_path: Path)
         assert made.written == 40
         life.step(value(600_000), target=state(40))
         (*_, record) = opened.archive.records("web")
-        reset_by = detail(shown, life.autoscaler, record, (), {}).reset_by
+        reset_by = dict(detail(shown, life.autoscaler, record, (), {}))["reset_by"]
         assert reset_by is not None
         assert "set the size to 1" in reset_by
         kept = replace(state(40), deployment=Deployment("8", 40, REMEDY))
         life.step(value(600_000), target=kept)
         (*_, record) = opened.archive.records("web")
-        assert detail(shown, life.autoscaler, record, (), {}).reset_by is None
+        assert dict(detail(shown, life.autoscaler, record, (), {}))["reset_by"] is None
     keys = line.keys(made)
     assert keys["reason"] == "RecoveringSize"
     assert REMEDY in keys["message"]

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.cli.tables.instances import instances as table
 from autoscaler.decide import decide
-from autoscaler.documents.instances import MAX_INSTANCES, DrainDocument, InstanceList, instances
+from autoscaler.documents.instances import MAX_INSTANCES, InstanceList, instances
 from autoscaler.errors import TargetUnavailable
 from autoscaler.layout import Screen
 from autoscaler.model import (
@@ -25,7 +25,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import Record
-from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
+from autoscaler.rules.drain import Drain, DrainAction, DrainDocument, DrainMemory, DrainRule
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.build import instances as running
 from tests.replaced import replace
@@ -66,7 +66,7 @@ def test_a_drain_under_way_is_shown_with_its_instance() -> None:
     observed = Observation(target, (value(0),), drains=(DrainReport("i-0", "/bin/drain exited with 3"),))
     found = instances(Record(autoscaler, decide(autoscaler, observed, before, NOW), observed, before))
     assert found is not None
-    drains = {each.name: each.drain for each in found.instances}
+    drains = {each.name: dict(each)["drain"] for each in found.instances}
     began = NOW - timedelta(minutes=2)
     assert drains["i-0"] == DrainDocument(action=DrainAction.COMMAND, began=began, detail="/bin/drain exited with 3")
     assert drains["i-1"] is None

@@ -40,7 +40,7 @@ def test_an_open_schedule_is_explained(opened: State) -> None:
     assert (document.bounds.maximum, document.bounds.maximum_of) == (2, "the maximum of schedule night")
     assert conclusion(record) == "stays at 2: the maximum of schedule night is 2, and 5 would be the size without it"
     shown = summary("web", life.autoscaler, made, ManualControls(), configured=True)
-    assert [(each.name, each.minimum, each.maximum) for each in shown.schedules] == [("night", None, 2)]
+    assert [(each.name, each.minimum, each.maximum) for each in dict(shown)["schedules"]] == [("night", None, 2)]
     assert line.keys(made)["schedules"] == ["night"]
 
 

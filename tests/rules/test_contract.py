@@ -4,10 +4,12 @@ import inspect
 
 import pytest
 
+from autoscaler.documents.parts import parts
 from autoscaler.model import Rules
 from autoscaler.rules import RULES, plan_of
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.rule import Rule
+from autoscaler.rules.shown import Shown, ShownDetail, ShownInstance, ShownMemory, ShownMetric, ShownSettings
 
 KEYS = ("keys", "controller_keys", "instance_metric_keys", "total_metric_keys")
 
@@ -24,6 +26,15 @@ def test_no_two_rules_have_the_same_name_or_key() -> None:
     for keys in KEYS:
         names = [name for kind in RULES if getattr(kind, keys) for name in getattr(kind, keys).model_fields]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("kind", [ShownSettings, ShownMetric, ShownMemory, ShownDetail, ShownInstance])
+def test_no_two_rules_show_the_same_key(kind: type[Shown]) -> None:
+    """Else one would show what the other says. An autoscaler without the rule has the defaults."""
+    found = [part for _, part in parts(kind)]
+    names = [name for part in found for name in part.model_fields]
+    assert len(set(names)) == len(names)
+    assert [part() for part in found]
 
 
 @pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.name)

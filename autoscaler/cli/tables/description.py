@@ -12,22 +12,22 @@ from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.listing import OF_LEVEL, state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
-from autoscaler.documents import notation
-from autoscaler.documents.brakes import BrakeDocument
+from autoscaler.document import QueryDocument
 from autoscaler.documents.detail import Detail
 from autoscaler.documents.metric import MetricDocument, current_words, target_decimal
+from autoscaler.documents.parts import lines_of, remarks
 from autoscaler.documents.rules import (
     BehaviorDocument,
-    FallbackDocument,
     MetricSpecDocument,
-    QueryDocument,
     RulesDocument,
+    settings_lines,
 )
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock, or_unknown
 from autoscaler.model import MetricType, TargetType
 from autoscaler.quantity import format_age, format_duration
-from autoscaler.text import clean, count
+from autoscaler.rules.shown import Line
+from autoscaler.text import clean
 
 _METRICS = "Metrics:"
 
@@ -45,8 +45,6 @@ def description(detail: Detail, now: datetime, screen: Screen) -> list[str]:
         lines += wrapped[1:]
         if label.startswith("Max replicas") and detail.spec is not None:
             lines += _behavior(detail.spec.behavior, detail.spec.options.downscale_stabilization_seconds)
-            lines += _brakes(detail.spec.brakes, screen)
-            lines += [f"Drain:  {detail.spec.drain}"] if detail.spec.drain else []
     return [
         *lines,
         *_instances(detail, now, screen),
@@ -74,23 +72,28 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     if summary.unmeasured:
         yield "Unmeasured:", summary.unmeasured
     yield from _steering(summary, now)
-    yield from _schedules(detail)
+    yield from [_pair(each.line) for each in remarks(summary) if not each.urgent]
+    yield from map(_pair, lines_of(detail))
     first, last = summary.first_seen, summary.last_decision
     if first is not None:
         yield "First seen:", f"{_time(first)} ({format_age(now - first)} ago)"
     yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({format_age(now - last)} ago)"
-    if detail.reset_by:
-        yield "Deployments:", detail.reset_by
     for warning in detail.warnings:
         yield "Warning:", warning
+
+
+def _pair(line: Line) -> tuple[str, str]:
+    """Return a line's label and text."""
+    text = line.text if line.query is None else f"{line.text}: {query_text(line.query)}"
+    return f"{line.label}:", f"{text}, {line.more}" if line.more else text
 
 
 def _limits(summary: Summary, shown: str) -> Iterator[tuple[str, str]]:
     if summary.limited_by and summary.limited_by not in shown:
         yield "Limited by:", summary.limited_by
-    for each in summary.brakes:
-        if each.message not in (summary.limited_by or ""):
-            yield "Brake on:", f"{each.brake}: {each.message}"
+    for each in remarks(summary):
+        if each.urgent and not each.is_in(summary.limited_by):
+            yield _pair(each.line)
 
 
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
@@ -99,14 +102,6 @@ def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Paused:", f"{scope(pause)}, {asked(pause, now)}"
     if override is not None:
         yield "Overridden:", f"{bounds(override)}, {asked(override, now)}"
-
-
-def _schedules(detail: Detail) -> Iterator[tuple[str, str]]:
-    if detail.summary.schedules:
-        yield "Schedules:", "; ".join(f"{each.name} ({bounds(each)})" for each in detail.summary.schedules)
-    if detail.suggested_lead_time_seconds is not None:
-        took = format_duration(detail.suggested_lead_time_seconds)
-        yield "Lead time:", f"instances take {took} to become ready; give the schedules' entries a leadTime of that"
 
 
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
@@ -121,18 +116,10 @@ def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:
             yield "    query:", query_text(spec.query)
             if isinstance(spec.request, QueryDocument):
                 yield "    request:", query_text(spec.request)
-            if spec.activation is not None:
-                yield "    activation:", f"above {notation.plain(spec.activation)}"
-            if spec.fallback is not None:
-                yield "    fallback:", _fallback(spec.fallback)
+            for label, text in map(_pair, lines_of(spec)):
+                yield f"    {label}", text
         if several and metric.error:
             yield "    error:", metric.error
-
-
-def _fallback(fallback: FallbackDocument) -> str:
-    begins = f"after {format_duration(fallback.failure_duration_seconds)} without a value"
-    asked = count(fallback.replicas or 0, "replica") if fallback.query is None else query_text(fallback.query)
-    return f"{begins}: {asked}{'' if fallback.allow_scale_in else ', not below the current size'}"
 
 
 def _label(metric: MetricDocument, spec: MetricSpecDocument | None) -> str:
@@ -160,10 +147,7 @@ def _sizes(detail: Detail) -> Iterator[tuple[str, str]]:
     low, high = (spec.minimum, spec.maximum) if spec is not None else (summary.minimum, summary.maximum)
     yield "Min replicas:", _bound(low, summary.minimum)
     yield "Max replicas:", _bound(high, summary.maximum)
-    if spec is not None and spec.cooldown_seconds is not None:
-        yield "Idle replicas:", f"0, {format_duration(spec.cooldown_seconds)} after the last activity"
-    for rule in () if spec is None else spec.rules:
-        yield f"{rule.name.replace('_', ' ').capitalize()}:", rule.text
+    yield from map(_pair, () if spec is None else settings_lines(spec))
     yield "Replicas:", f"{or_unknown(summary.current)} current / {or_unknown(summary.desired)} desired"
     if summary.ready is not None:
         yield "Ready:", f"{summary.ready} of {or_unknown(summary.current)}"
@@ -193,13 +177,6 @@ def _rules(title: str, rules: RulesDocument) -> Iterator[str]:
     for policy, kind, value in zip(rules.policies, kinds, values, strict=True):
         period = f"Period: {policy.period_seconds.total_seconds():g} seconds"
         yield f"      {kind.ljust(max(map(len, kinds)))}  {value.ljust(max(map(len, values)))}  {period}"
-
-
-def _brakes(brakes: Sequence[BrakeDocument], screen: Screen) -> Iterator[str]:
-    if brakes:
-        yield "Brakes:"
-    for each in brakes:
-        yield from screen.wrap(f"{each.brake}: {each.text}", 2, 2)
 
 
 def _instances(detail: Detail, now: datetime, screen: Screen) -> list[str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.documents.instances import InstanceDocument, InstanceList
+from autoscaler.documents.parts import words_of
 from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
@@ -44,15 +45,8 @@ def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[
 def _detail(instance: InstanceDocument, now: datetime) -> str:
     missing = [clean(value.metric) for value in instance.values if value.text is None]
     unmeasured = f"no usable sample of {', '.join(missing)}" if missing else ""
-    parts = [clean(instance.detail), _drain(instance, now), unmeasured]
+    parts = [clean(instance.detail), *map(clean, words_of(instance, now)), unmeasured]
     return "; ".join(part for part in parts if part)
-
-
-def _drain(instance: InstanceDocument, now: datetime) -> str:
-    drain = instance.drain
-    if drain is None:
-        return ""
-    return f"drains by {drain.action} for {format_age(now - drain.began)}{drain.detail and f': {clean(drain.detail)}'}"
 
 
 def _state(instance: InstanceDocument) -> str:

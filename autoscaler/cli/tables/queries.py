@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from autoscaler.documents.rules import QueryDocument
+from autoscaler.document import QueryDocument
 from autoscaler.text import clean
 
 _LINE_BREAK: Final = re.compile(r"\s*\n\s*")

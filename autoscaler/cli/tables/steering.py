@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.schedule import OpenEntryDocument
 from autoscaler.documents.steering import OverrideDocument, PauseDocument
 from autoscaler.model import Direction
 from autoscaler.quantity import format_age
@@ -21,8 +20,8 @@ def scope(pause: PauseDocument) -> str:
     return _SCOPES[pause.direction]
 
 
-def bounds(override: OverrideDocument | OpenEntryDocument) -> str:
-    """Return the bounds of an override or of an open schedule: `min 2, max 8`."""
+def bounds(override: OverrideDocument) -> str:
+    """Return the bounds of an override: `min 2, max 8`."""
     words = (("min", override.minimum), ("max", override.maximum))
     return ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
 

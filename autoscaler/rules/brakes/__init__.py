@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -24,9 +23,10 @@ from autoscaler.hpa.stabilization import down_window
 from autoscaler.model import Direction, Event, EventType
 from autoscaler.rules.brakes import after_outage, loss, outside_change, unfulfilled
 from autoscaler.rules.brakes.after_outage import Outage
-from autoscaler.rules.brakes.common import MIN_MISSING
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake
 from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake, LossMemory
 from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize, SizeMemory
+from autoscaler.rules.brakes.shown import ShownActiveBrakes, ShownBrakes
 from autoscaler.rules.brakes.unfulfilled import Shortfall, UnfulfilledBrake
 from autoscaler.rules.rule import Cycle, Hold, Rule, Said, Written
 
@@ -47,19 +47,6 @@ __all__ = [
     "UnfulfilledBrake",
     "active_brakes",
 ]
-
-
-class Brake(StrEnum):
-    """The brakes, as the configuration calls them."""
-
-    UNFULFILLED = "unfulfilled"
-    """Much of what was asked for does not arrive: grow no further."""
-    LOSS = "loss"
-    """Many instances are gone at once: no scale-in."""
-    OUTSIDE_CHANGE = "outsideChange"
-    """Somebody else set the size: leave it for a while."""
-    AFTER_OUTAGE = "afterOutage"
-    """All metrics failed for long, and windows have forgotten the load: no scale-in for a window."""
 
 
 ENDED: Final = "BrakeEnded"
@@ -151,6 +138,7 @@ class Brakes(Rule):
     keys = Keys
     controller_keys = ControllerKeys
     memory = BrakeMemory
+    documents = (ShownBrakes, ShownActiveBrakes)
     follows_target = True
 
     unfulfilled: UnfulfilledBrake | None = None

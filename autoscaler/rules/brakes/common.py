@@ -1,6 +1,7 @@
 """What several brakes need."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field, Strict
@@ -11,6 +12,19 @@ MIN_MISSING: Final = 3
 """Fewest missing or lost instances that a brake acts on. Fewer are no outage, whatever their share."""
 
 Percent: TypeAlias = Annotated[int, Strict(), Field(ge=1, le=100)]
+
+
+class Brake(StrEnum):
+    """The brakes, as the configuration calls them."""
+
+    UNFULFILLED = "unfulfilled"
+    """Much of what was asked for does not arrive: grow no further."""
+    LOSS = "loss"
+    """Many instances are gone at once: no scale-in."""
+    OUTSIDE_CHANGE = "outsideChange"
+    """Somebody else set the size: leave it for a while."""
+    AFTER_OUTAGE = "afterOutage"
+    """All metrics failed for long, and windows have forgotten the load: no scale-in for a window."""
 
 
 def heaviest(state: TargetState) -> int:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.reads import NoDecision, UnknownAutoscaler
 from autoscaler.errors import AutoscalerError, StateError, named
 from autoscaler.logger import Logger

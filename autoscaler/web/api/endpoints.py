@@ -8,7 +8,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.parameters import EventParameters, Nothing
 from autoscaler.logger import Logger
 from autoscaler.web.api.answers import ErrorType

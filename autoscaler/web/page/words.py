@@ -10,7 +10,9 @@ from autoscaler.documents.history import Column, Point, metric_columns
 from autoscaler.documents.instances import InstanceDocument
 from autoscaler.documents.level import Level
 from autoscaler.documents.metric import MetricDocument, average_words, current_words, target_decimal
-from autoscaler.documents.sentences import without_value
+from autoscaler.documents.parts import lines_of, remarks, words_of
+from autoscaler.documents.rules import settings_lines
+from autoscaler.documents.sentences import past_remarks, without_value
 from autoscaler.documents.steering import PauseDocument
 from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.documents.verdict import AutoscalerState
@@ -135,6 +137,11 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "first_upper": first_upper,
     "about": format_age,
     "without_value": without_value,
+    "lines_of": lines_of,
+    "settings_lines": settings_lines,
+    "remarks": remarks,
+    "past_remarks": past_remarks,
+    "words_of": words_of,
     "meaning": meaning,
     "meaning_of": MEANINGS.__getitem__,
 }

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.model import ConnectionLimits
 from autoscaler.whatif.compare.measures import hours_text, measures
 from autoscaler.whatif.past.past import GAP, Cycle

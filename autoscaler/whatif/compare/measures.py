@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Final
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.whatif.past.past import GAP
 from autoscaler.whatif.replay.course import UNKNOWN, Course
 from autoscaler.whatif.replay.demand import Demand

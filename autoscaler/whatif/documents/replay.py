@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from math import ceil, isfinite
 from typing import Final
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.thinning import thinned_places
 from autoscaler.whatif.compare.comparison import Comparison, Part
 from autoscaler.whatif.compare.fit import Fit

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from autoscaler.model import Autoscaler, TargetState
-from autoscaler.rules.warm_up import warm_up_of
+from autoscaler.rules import plan_of, set_aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,11 @@ class Fleet:
 
     def without_old(self, scaler: Autoscaler, state: TargetState, now: datetime) -> "Fleet":
         """The fleet without the times of instances that no longer affect how their samples count."""
-        kept = tuple([each for each in self.starting if _matters(each, scaler, state, now)])
+        if not self.starting:
+            return self
+        aside = set_aside(plan_of(scaler.rules), state, now).span
+        begins = scaler.options.cpu_initialization_period
+        kept = tuple([each for each in self.starting if each.ready_at + aside > now or each.started_at + begins > now])
         return self if kept == self.starting else replace(self, starting=kept)
 
 
@@ -59,8 +63,3 @@ def _within(starting: Sequence[Starting], size: int) -> tuple[Starting, ...]:
             kept.append(each if units == each.units else replace(each, units=units))
         size -= units
     return tuple(reversed(kept))
-
-
-def _matters(one: Starting, scaler: Autoscaler, state: TargetState, now: datetime) -> bool:
-    warm_at = one.ready_at + warm_up_of(scaler, state)
-    return warm_at > now or one.started_at + scaler.options.cpu_initialization_period > now

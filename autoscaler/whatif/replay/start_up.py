@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from autoscaler.documents.base import Seconds
+from autoscaler.document import Seconds
 from autoscaler.model import Instance, TargetState
 from autoscaler.whatif.past.past import Cycle
 

@@ -106,7 +106,7 @@ def test_an_open_schedule_is_shown_with_its_bounds(tmp_path: Path) -> None:
         with serving_pages(state, life) as site:
             shown = site.get("/autoscalers/web").text
     assert "The schedule night is open: max 4." in shown
-    assert "allowed were 1 to 4; the schedule night was open" in shown
+    assert "The schedule night was open, with maximum 4" in shown
 
 
 @pytest.mark.parametrize("path", ["/", "/autoscalers/web"])

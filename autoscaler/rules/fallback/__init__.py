@@ -10,16 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import ValidationInfo, field_validator, model_validator
 
 from autoscaler.fields.find_values import Loc
-from autoscaler.fields.queries import InstanceQuery, SharedQuery, TotalQuery
-from autoscaler.fields.queries import Query as QueryKeys
-from autoscaler.fields.types import Count, Flag, Section
 from autoscaler.hpa.proposals import Measured, describe, nothing_runs, propose
 from autoscaler.model import (
     Autoscaler,
@@ -37,8 +33,18 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import format_decimal
+from autoscaler.rules.fallback.keys import InstanceMetricKeys, MetricFallback, ShownFallback, TotalMetricKeys
 from autoscaler.rules.rule import Cycle, Rule, RuleCondition, Said, Written
 from autoscaler.text import count
+
+__all__ = [
+    "FallbackMemory",
+    "FallbackState",
+    "Fallbacks",
+    "MetricFailure",
+    "MetricFallback",
+    "fallback_queries",
+]
 
 METRIC_UNAVAILABLE: Final = "MetricUnavailable"
 """Of the condition: a fallback stands in for a metric."""
@@ -52,87 +58,6 @@ FALLBACK_STARTED: Final = "MetricFallbackStarted"
 """Of an event."""
 FALLBACK_ENDED: Final = "MetricFallbackEnded"
 """Of an event."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricFallback:
-    """What stands in for a metric that has had no value for long. Exactly one of `replicas` and `query` is given.
-
-    Source: Kubernetes' KEP-5679, ExternalMetricFallback. `query` and `allow_scale_in` are ours, and so is a fallback of
-    any type of metric.
-    """
-
-    failure_duration: timedelta = timedelta(seconds=180)
-    """How long the metric must have been without a value, from the first cycle without one."""
-    replicas: int | None = None
-    """What the metric then proposes; at least 1."""
-    query: Query | None = None
-    """Where its value then comes from; its samples are used as the metric's own are."""
-    allow_scale_in: bool = False
-    """Whether the proposal may be below the current size."""
-
-
-class FallbackKeys(Section):
-    """Replaces a metric that has had no value for some time: a number of replicas, or another query."""
-
-    failure_duration_seconds: Count = 180
-    """How long the metric must have had no value."""
-    replicas: Count | None = None
-    """The size that the metric then proposes."""
-    query: QueryKeys | None = None
-    """The query that then provides the value, instead of replicas."""
-    allow_scale_in: Flag = False
-    """Whether the fallback may propose less than the current size."""
-
-    @field_validator("query")
-    @classmethod
-    def _not_both(cls, query: QueryKeys | None, info: ValidationInfo) -> QueryKeys | None:
-        if query is not None and info.data.get("replicas") is not None:
-            raise ValueError("replicas and query are both given; remove one of them")
-        return query
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if self.replicas is None and self.query is None:
-            raise ValueError("neither replicas nor query is given; add one of them")
-        return self
-
-    def spec(self, shared: Mapping[str, SharedQuery]) -> MetricFallback:
-        """Return the frozen fallback."""
-        return MetricFallback(
-            timedelta(seconds=self.failure_duration_seconds),
-            self.replicas,
-            None if self.query is None else self.query.spec(shared),
-            self.allow_scale_in,
-        )
-
-
-class InstanceFallback(FallbackKeys):
-    """The fallback of a metric with a sample for each instance."""
-
-    query: InstanceQuery | None = None
-    """One sample for each instance, instead of replicas; matched with instances like the metric."""
-
-
-class TotalFallback(FallbackKeys):
-    """The fallback of a metric whose samples belong to no instance."""
-
-    query: TotalQuery | None = None
-    """The query that then provides the value, instead of replicas."""
-
-
-class InstanceMetricKeys(Section):
-    """The key of a metric with a sample for each instance."""
-
-    fallback: InstanceFallback | None = None
-    """The replacement for a metric without a value. Default: none."""
-
-
-class TotalMetricKeys(Section):
-    """The key of a metric whose samples belong to no instance."""
-
-    fallback: TotalFallback | None = None
-    """The replacement for a metric without a value. Default: none."""
 
 
 class FallbackState(StrEnum):
@@ -171,6 +96,7 @@ class Fallbacks(Rule):
     instance_metric_keys = InstanceMetricKeys
     total_metric_keys = TotalMetricKeys
     memory = FallbackMemory
+    documents = (ShownFallback,)
     condition = "MetricFallbackActive"
     warns = (METRIC_UNAVAILABLE,)
     fails = (FALLBACK_QUERY_FAILED,)
