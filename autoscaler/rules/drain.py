@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator, model_validator
 
 from autoscaler.document import Document
+from autoscaler.fields.part import Part
 from autoscaler.fields.types import AdapterName, PositiveDuration, Section, Text, at_most, scope_of
 from autoscaler.model import AwaitingDrain, DrainOutcome, DrainReport, Event, EventType
 from autoscaler.quantity import format_age, format_duration
@@ -55,16 +56,6 @@ class NodeDrainRule:
     """After which the back end ends what is left on the node."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpDrainRule:
-    """A drain by requests to the instance."""
-
-    url: str
-    """With `{address}`, and `{instance}` where wanted."""
-    until: int = 200
-    """The status that ends the drain."""
-
-
 ACTIONS: Final = tuple(DrainAction)
 MAX_TIMEOUT: Final = timedelta(hours=48)
 """No Auto Scaling group waits longer. Source: User Guide, "Amazon EC2 Auto Scaling lifecycle hooks"."""
@@ -102,7 +93,8 @@ class NomadKeys(Section):
     """After which Nomad stops the allocations that are left. Default: four fifths of the drain's timeout."""
 
 
-class HttpKeys(Section):
+@dataclass(frozen=True, slots=True)
+class HttpDrainRule(Part):
     """Asks the instance until it answers that it is drained."""
 
     url: Annotated[Text, AfterValidator(_check_url)]
@@ -120,7 +112,7 @@ class DrainKeys(Section):
     """After which an instance is let go, drained or not; at most 48h."""
     nomad: NomadKeys | None = None
     """Drains the Nomad node that is the instance."""
-    http: HttpKeys | None = None
+    http: HttpDrainRule | None = None
     """Asks the instance until it answers that it is drained."""
     command: Command | None = None
     """Runs a program on the daemon's machine until it exits with 0; its path is absolute, and no shell runs."""
@@ -264,13 +256,13 @@ class DrainRule(Rule):
         own = written.body.drain
         if own is None:
             return None
-        nomad, http = own.nomad, own.http
+        nomad = own.nomad
         deadline = _SHARE * own.timeout if nomad is None or nomad.deadline is None else nomad.deadline
         return cls(
             timeout=own.timeout,
             hook=own.hook,
             nomad=None if nomad is None else NodeDrainRule(nomad.adapter, deadline),
-            http=None if http is None else HttpDrainRule(http.url, http.until),
+            http=own.http,
             command=tuple([str(word) for word in own.command or ()]),  # msgspec writes no subclass of str
         )
 

@@ -32,7 +32,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.rules.brakes import BrakeMemory, Brakes, InstanceLoss, LossBrake
-from autoscaler.rules.schedules import Schedules, open_entries
+from autoscaler.rules.schedules import OpenEntries, Schedules
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
 from tests.decide.outage import condition
@@ -120,7 +120,9 @@ def test_a_minimum_is_reached_at_once_and_says_why() -> None:
     made = decided(scheduled(entry(minimum=10)), 4)
     assert made.change is not None
     assert (made.change.size, made.change.reason) == (10, "the size is below the minimum of schedule office")
-    assert [each.name for each in open_entries(made.remembered.rules.of)] == ["office"]
+    remembered = made.remembered.rules.find(Schedules.name, OpenEntries)
+    assert remembered is not None
+    assert [each.name for each in remembered.entries] == ["office"]
 
 
 def test_the_first_of_two_schedules_with_the_same_bound_is_named() -> None:

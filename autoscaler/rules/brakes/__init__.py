@@ -158,13 +158,7 @@ class Brakes(Rule):
     @property
     def all(self) -> tuple[Brake, ...]:
         """Those that there are, in the order in which they give the reason for a hold."""
-        pairs = (
-            (Brake.UNFULFILLED, self.unfulfilled),
-            (Brake.LOSS, self.loss),
-            (Brake.OUTSIDE_CHANGE, self.outside_change),
-            (Brake.AFTER_OUTAGE, self.after_outage),
-        )
-        return tuple([brake for brake, rule in pairs if rule])
+        return tuple([brake for brake, _ in self.texts])
 
     @property
     def texts(self) -> Iterable[tuple[Brake, str]]:

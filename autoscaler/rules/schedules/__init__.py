@@ -1,6 +1,6 @@
 """Schedules: other bounds at times of the calendar."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import permutations
@@ -23,7 +23,6 @@ __all__ = [
     "counted",
     "entries_of",
     "open_at",
-    "open_entries",
 ]
 
 
@@ -132,12 +131,6 @@ class Schedules(Rule):
     def shown(memory: OpenEntries) -> object:
         """Return the entries."""
         return memory.entries
-
-
-def open_entries(memories: Mapping[str, object]) -> tuple[OpenEntry, ...]:
-    """Return the entries that were open and counted, from what an autoscaler's rules remember."""
-    memory = memories.get(Schedules.name)
-    return memory.entries if isinstance(memory, OpenEntries) else ()
 
 
 def open_at(scaler: Autoscaler, at: datetime) -> Sequence[ScheduleEntry]:
