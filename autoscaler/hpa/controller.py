@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from autoscaler.errors import TargetError
 from autoscaler.hpa.conditions import MESSAGES, Conditions
 from autoscaler.hpa.measurement import decisive, failures
-from autoscaler.hpa.memory import arrived, with_events
+from autoscaler.hpa.memory import with_events
 from autoscaler.hpa.policies import limit, limit_without_behavior, too_few, too_many, within_recommended
 from autoscaler.hpa.proposals import FAILURE_REASONS, Measured, can_wake, reason_of
 from autoscaler.hpa.stabilization import down_window, stabilize, stabilize_down, up_window
@@ -35,6 +35,7 @@ from autoscaler.model import (
     Status,
     Step,
     TargetState,
+    arrived,
 )
 
 _ABLE: Final = ConditionType.ABLE_TO_SCALE

@@ -9,22 +9,18 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
-    MAX_PERIOD,
     MAX_WINDOW,
     Autoscaler,
     Behavior,
     Decision,
     History,
     HpaMemory,
-    Outcome,
-    PendingWrite,
     Recommendation,
     ScaleEvent,
     ScalingRules,
-    Unchanged,
-    Written,
+    pending_after,
+    pending_with,
 )
 
 
@@ -41,7 +37,7 @@ def remember(scaler: Autoscaler, history: History, decision: Decision) -> Histor
             conditions=decision.conditions,
             status=new.status,
         ),
-        pending=_pending(history, decision),
+        pending=pending_after(history.pending, decision),
         manual=history.manual,
         at=decision.now,
         warnings=history.warnings if decision.current is None else decision.warnings,
@@ -63,61 +59,7 @@ def with_pending_write(scaler: Autoscaler, history: History, decision: Decision)
             scale_ups=with_events(known.scale_ups, new.scale_ups, behavior.scale_up),
             scale_downs=with_events(known.scale_downs, new.scale_downs, behavior.scale_down),
         )
-    return replace(history, hpa=known, pending=_with_own(history, decision))
-
-
-def arrived(pending: PendingWrite | None, size: int) -> PendingWrite | None:
-    """Return the newest pending write of this size, which the target shows, or None."""
-    return next((each for each in (() if pending is None else pending.and_earlier) if each.size == size), None)
-
-
-def may_arrive(outcome: Outcome | None) -> bool:
-    """Return whether a write was sent without an answer, so that it can still arrive at the target."""
-    return isinstance(outcome, TargetUnavailable)
-
-
-def _pending(history: History, decision: Decision) -> PendingWrite | None:
-    """Return the write that can still arrive at the target, with those before it.
-
-    A request without an answer (TargetUnavailable, or the daemon died) can arrive cycles later. One that was not sent
-    (TargetNotWritten) cannot. The write stays open until the target shows its size, a later write ends with a known
-    size, or it is older than every policy's period.
-    """
-    outcome, pending = decision.outcome, history.pending
-    if may_arrive(outcome):
-        return _with_own(history, decision)
-    if pending is None or isinstance(outcome, Written | Unchanged):
-        return None
-    if pending.at == decision.now and outcome is not None:  # announced in this cycle and not sent
-        pending = pending.earlier
-    return _open(pending, decision)
-
-
-def _with_own(history: History, decision: Decision) -> PendingWrite | None:
-    """Return the write that the decision announces, with the earlier writes that can still arrive."""
-    change = decision.change
-    if change is None:
-        return history.pending
-    earlier = _without(_open(history.pending, decision), change.size)
-    return PendingWrite(change.size, change.decided_from, decision.now, decision.remembered.scaled_to_zero, earlier)
-
-
-def _open(pending: PendingWrite | None, decision: Decision) -> PendingWrite | None:
-    """Return the writes that can still arrive, given the size that the decision observed.
-
-    Back ends apply absolute sizes in order, so a write that arrived supersedes those before it.
-    """
-    if pending is None or decision.current == pending.size or decision.now - pending.at >= MAX_PERIOD:
-        return None
-    return replace(pending, earlier=_open(pending.earlier, decision))
-
-
-def _without(pending: PendingWrite | None, size: int) -> PendingWrite | None:
-    """Return the writes of sizes other than `size`."""
-    if pending is None:
-        return None
-    earlier = _without(pending.earlier, size)
-    return earlier if pending.size == size else replace(pending, earlier=earlier)
+    return replace(history, hpa=known, pending=pending_with(history.pending, decision))
 
 
 def with_recommendations(

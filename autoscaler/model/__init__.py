@@ -24,6 +24,7 @@ from autoscaler.model.observation import (
     Sample,
     ValueReading,
 )
+from autoscaler.model.pending import arrived, pending_after, pending_with
 from autoscaler.model.query import Query
 from autoscaler.model.reason import CONNECTION_LIMITS, Reason
 from autoscaler.model.rule import NO_MEMORIES, NO_RULES, ConfiguredRule, Memories, Rules, UnknownRule

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from autoscaler.fields.types import Flag, Section
 from autoscaler.hpa import Goal
-from autoscaler.hpa.memory import arrived
 from autoscaler.hpa.stabilization import down_window
 from autoscaler.model import (
     Autoscaler,
@@ -26,6 +25,7 @@ from autoscaler.model import (
     ManualControls,
     NoticeType,
     TargetState,
+    arrived,
 )
 from autoscaler.quantity import format_duration
 from autoscaler.rules.rule import SILENCE, Cycle, Hold, Rule, Said, Written
