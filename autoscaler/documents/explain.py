@@ -30,7 +30,7 @@ from autoscaler.documents.sentences import sentences, way_text
 from autoscaler.documents.steering import SteeringDocument
 from autoscaler.documents.summary import conditions
 from autoscaler.documents.verdict import direction as direction_of
-from autoscaler.documents.verdict import rests, winner
+from autoscaler.documents.verdict import resting, winner
 from autoscaler.foresee import outlook
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
@@ -151,9 +151,10 @@ class _Case:
         outcomes, state = self.decision.metrics, self.observed.target
         if not outcomes or not isinstance(state, TargetState) or self.decision.written is not None:
             return ()
-        resting = [rule for rule in plan_of(self.scaler.rules).rules if rests(self.decision, type(rule))]
-        if resting:
-            return (self._way_to_work(resting[0].ends_rest(self.scaler)),)
+        rests = resting(self.decision)
+        for rule in plan_of(self.scaler.rules).rules:
+            if rule.name == rests:
+                return (self._way_to_work(rule.ends_rest(self.scaler)),)
         return (self._way(Direction.OUT, outcomes), self._way(Direction.IN, outcomes))
 
     def _way_to_work(self, needed: Sequence[tuple[str, Reading] | None]) -> Way:

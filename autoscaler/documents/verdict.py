@@ -21,7 +21,9 @@ from autoscaler.model import (
     Step,
 )
 from autoscaler.rules import RULES, changes_proposals
-from autoscaler.rules.rule import Rule
+
+_RESTS: Final = frozenset([(kind.name, kind.rests) for kind in RULES if kind.rests])
+"""Source and reason of the steps of targets that need nothing."""
 
 
 class AutoscalerState(StrEnum):
@@ -119,9 +121,9 @@ def _is_rules(step: Step) -> bool:
     return others and not changes_proposals(step.source)
 
 
-def rests(decision: Decision, kind: type[Rule]) -> bool:
-    """Return whether the target needed nothing, says this rule; it may have been held all the same."""
-    return any((step.source, step.reason) == (kind.name, kind.rests) for step in decision.trace)
+def resting(decision: Decision) -> str | None:
+    """Return the rule, by its name, for which the target was idle, held or not; None: it was not idle."""
+    return next((step.source for step in decision.trace if (step.source, step.reason) in _RESTS), None)
 
 
 def state(decision: Decision | None, steering: ManualControls) -> AutoscalerState:
@@ -139,7 +141,7 @@ def state(decision: Decision | None, steering: ManualControls) -> AutoscalerStat
         return AutoscalerState.DISABLED
     if decision.written is not None or isinstance(decision.outcome, Proposed):
         return AutoscalerState.SCALING
-    if any(rests(decision, kind) for kind in RULES):
+    if resting(decision) is not None:
         return AutoscalerState.IDLE
     if limited is not None and limited.status:
         return AutoscalerState.LIMITED
