@@ -117,9 +117,9 @@ class Archive:
                     with self._readers.begin() as connection, readable(name):
                         rows = owner.block(connection, rows)
                 with readable(name):
-                    for record in owner.records(rows):
-                        if first <= to_micros(record.decision.now) <= last:
-                            yield record
+                    for row in rows:
+                        if first <= row.at <= last:
+                            yield owner.record(row)
 
     def detail_since(self, name: str) -> datetime | None:
         """Return the time of the oldest cycle that is recorded whole; None if there is none."""

@@ -22,7 +22,6 @@ from autoscaler.model import (
     ScaleEvent,
     Sightings,
     TargetRef,
-    TargetState,
     later,
 )
 from autoscaler.moment import Moment
@@ -30,14 +29,12 @@ from autoscaler.record import schema
 from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, time_columns
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import decision_columns, decision_from
-from autoscaler.record.rows import ColumnHashes
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 Key: TypeAlias = tuple[str, str]
 """An autoscaler's name and its target. With another target it begins without a memory."""
 
 TARGET: Final = Binary[TargetRef](TargetRef)
-HISTORY: Final = Binary[History](History)
 SPEC: Final = Binary[Autoscaler](Autoscaler)
 SIGHTINGS: Final = Binary[Sightings](Sightings)
 
@@ -103,8 +100,6 @@ class Entry:
     """The committed history, with its times shifted after steps of the wall clock."""
     booted: datetime = UNKNOWN.booted
     """When this machine was started, by the wall clock of the times in `history` (`ages`)."""
-    remembered: History | None = None
-    """The History that follows from the newest recorded cycle. A cycle with another History begins a whole row."""
     recalled: History = _EMPTY
     """The History from which the current cycle decides."""
     spec: int = 0
@@ -113,15 +108,6 @@ class Entry:
     """`digest_of` that specification."""
     scaler: Autoscaler | None = None
     """That specification; None: this process has not recorded it."""
-    period: int = 0
-    """Sync period of its newest row in the journal, in microseconds."""
-    base: ColumnHashes | None = None
-    """Hashes of the last whole row's columns; None: the next row is whole."""
-    base_target: TargetState | None = None
-    """The target's state in that row, unless another one was read since. An equal one is not encoded again."""
-    base_number: int = 0
-    base_segment: int = 0
-    base_bytes: int = 0
     latest: Decision | None = None
     """The newest recorded decision."""
     counted: int | None = None
@@ -141,12 +127,8 @@ class Entry:
         return self.seq + 1 if self.seq else to_micros(now)
 
     def stored_as(self, owner_id: int, seq: int | None) -> None:
-        """Note that the state has a row with this `seq`, or none, that is not newer than this memory.
-
-        The next row of the journal is whole, because earlier rows may be lost.
-        """
+        """Note that the state has a row with this `seq`, or none, that is not newer than this memory."""
         self.id, self.stored = owner_id, seq
-        self.base = self.base_target = None
         if seq != self.seq:
             self.scaler, self.spec_digest = None, b""
 

@@ -1,7 +1,7 @@
 """Converts one recorded cycle of an autoscaler to columns of bytes and back.
 
-Most cycles are like the one before. So values that change together share a column, and a column that equals the one of
-an earlier whole row is left out (`rows`).
+Most cycles are like the one before. So values that change together share a column, and a block has equal values of a
+column once (`rows`). A time that moves with the cycle is written relative to it, because it is then an equal value.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from autoscaler.errors import AutoscalerError, TargetError, error_class, error_of
+from autoscaler.errors import AutoscalerError, StateError, TargetError, error_class, error_of
 from autoscaler.model import (
     Bounds,
     CivilTime,
@@ -22,13 +22,16 @@ from autoscaler.model import (
     Event,
     Failure,
     Held,
+    History,
     HoldReason,
+    HpaMemory,
     InstanceReading,
     ManualControls,
     Memories,
     MetricOutcome,
     Observation,
     Outcome,
+    PendingWrite,
     Proposed,
     Reading,
     Recommendation,
@@ -45,7 +48,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record.binary import Binary
-from autoscaler.record.times import from_micros, micros_of
+from autoscaler.record.times import from_micros, micros_of, to_micros
 
 Columns: TypeAlias = tuple[bytes, ...]
 """One row's columns, in the order of COLUMNS."""
@@ -128,6 +131,23 @@ class _FrequentChanges(msgspec.Struct, array_like=True):
     """Its class, and its size, text, or a hold's reason and message."""
 
 
+class _History(msgspec.Struct, array_like=True):
+    """The History that a decision was made from, but for its time and the metrics of its status.
+
+    A time is microseconds since 1970, or None if it is the History's own.
+    """
+
+    recommendations: tuple[tuple[int, int | None], ...]
+    scale_ups: tuple[tuple[int, int | None], ...]
+    scale_downs: tuple[tuple[int, int | None], ...]
+    conditions: tuple[Condition, ...]
+    status: tuple[int, int]
+    pending: PendingWrite | None
+    manual: ManualControls
+    warnings: tuple[str, ...]
+    rules: Memories
+
+
 INSTANCES: Final = "i"
 VALUES: Final = "v"
 FAILED: Final = "e"
@@ -138,20 +158,20 @@ _VALUES: Final = Binary[tuple[_Values, ...]](tuple[_Values, ...])
 RARE_CHANGES: Final = Binary[RareChanges](RareChanges)
 _METRICS: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
 _FREQUENT_CHANGES: Final = Binary[_FrequentChanges](_FrequentChanges)
-COLUMNS: Final = 6
-"""Number of columns: target, readings, values, rare changes, metrics, frequent changes."""
-DECISION: Final = slice(-3, None)
+_HISTORY: Final = Binary[_History](_History)
+COLUMNS: Final = 8
+"""Number of columns: target, readings, values; rare changes, metrics, frequent changes; history, its metrics."""
+DECISION: Final = slice(3, 6)
 """The columns of the decision."""
+METRICS: Final = 4
+"""The column of the decision's metrics. Those of the history are mostly the ones of the decision before."""
+_PAST: Final = slice(6, None)
+"""The columns of the History."""
 
 
-def target_column(target: TargetState | TargetError) -> bytes:
-    """Return the first column, the largest and the one that changes least."""
-    return _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target)))
-
-
-def other_columns(observation: Observation, decision: Decision) -> Columns:
-    """Return all columns but the first."""
-    now = decision.now
+def all_columns(observation: Observation, decision: Decision, history: History) -> Columns:
+    """Return the columns of a decision, with all that it was made from."""
+    now, target = decision.now, observation.target
     readings = [_split(reading, now) for reading in observation.readings]
     values = [values for _, values in readings]
     fallbacks: tuple[_Samples | None, ...] = ()
@@ -160,6 +180,7 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
         fallbacks = tuple([None if each is None else each[0] for each in asked])
         values += [each[1] for each in asked if each is not None]
     return (
+        _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target))),
         _READINGS.dump(
             _Readings(
                 tuple([samples for samples, _ in readings]),
@@ -171,6 +192,55 @@ def other_columns(observation: Observation, decision: Decision) -> Columns:
         ),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
+        *_history_columns(history),
+    )
+
+
+def _history_columns(history: History) -> Columns:
+    hpa, at = history.hpa, history.at
+    past = _History(
+        tuple([(each.replicas, _unless(at, each.at)) for each in hpa.recommendations]),
+        tuple([(each.change, _unless(at, each.at)) for each in hpa.scale_ups]),
+        tuple([(each.change, _unless(at, each.at)) for each in hpa.scale_downs]),
+        hpa.conditions,
+        (hpa.status.current, hpa.status.desired),
+        history.pending,
+        history.manual,
+        history.warnings,
+        history.rules,
+    )
+    return _HISTORY.dump(past), _METRICS.dump(hpa.status.metrics)
+
+
+def _unless(known: datetime | None, at: datetime) -> int | None:
+    return None if at == known else to_micros(at)
+
+
+def history_from(columns: Columns, at: int | None) -> History:
+    """Return the History of the decision before, at this time (microseconds), from all columns. Raises StateError."""
+    text, metrics = columns[_PAST]
+    past = _HISTORY.load(text)
+    known = None if at is None else from_micros(at)
+
+    def time_of(own: int | None) -> datetime:
+        found = known if own is None else from_micros(own)
+        if found is None:
+            raise StateError("a recorded history has no time; restore a backup of the state")
+        return found
+
+    return History(
+        hpa=HpaMemory(
+            recommendations=tuple([Recommendation(size, time_of(own)) for size, own in past.recommendations]),
+            scale_ups=tuple([ScaleEvent(change, time_of(own)) for change, own in past.scale_ups]),
+            scale_downs=tuple([ScaleEvent(change, time_of(own)) for change, own in past.scale_downs]),
+            conditions=past.conditions,
+            status=Status(*past.status, _METRICS.load(metrics)),
+        ),
+        pending=past.pending,
+        manual=past.manual,
+        at=known,
+        warnings=past.warnings,
+        rules=past.rules,
     )
 
 

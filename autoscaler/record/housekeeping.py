@@ -1,4 +1,4 @@
-"""Keeps the state small: packs the journal, and deletes what is too old or too much, in small steps."""
+"""Keeps the state small: packs recorded cycles, and deletes what is too old or too much, in small steps."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, union_all
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from autoscaler.model import Autoscaler
 from autoscaler.record import schema
@@ -15,14 +15,13 @@ from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut
-from autoscaler.record.packing import full_segments, pack, replace_pages
+from autoscaler.record.packing import full_chunks, pack, replace_pages
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
 """Interval of a pass (1 min). The next pass begins at once if a step had more to do than it may."""
-_UNUSED_EVERY_MICROS: Final = 6 * 3_600_000_000
-"""Interval of deleting unused specifications (6 h), which reads every change."""
 _ROWS_AT_ONCE: Final = 1_000
+_HOUR: Final = 3_600_000_000
 _NEVER: Final = -(2**62)
 _PAGES_KEPT_FREE: Final = 256
 """Free pages that SQLite's file keeps (1 MiB), because new blocks use them again."""
@@ -58,7 +57,7 @@ class Housekeeper:
         self._latest = latest
         self._another = False
         """Whether another daemon was housekeeping at the last step."""
-        self._due = self._unused_due = _NEVER
+        self._due = _NEVER
         """By the wall clock, in microseconds."""
 
     @property
@@ -74,7 +73,7 @@ class Housekeeper:
         return known
 
     def tidy(self, now: datetime) -> None:
-        """Pack full segments and delete some of what is not kept, if a pass is due. Raises StateError."""
+        """Pack recorded cycles and delete some of what is not kept, if a pass is due. Raises StateError."""
         at, kept = to_micros(now), self.retention
         if at < self._due <= at + _EVERY_MICROS:
             return
@@ -98,22 +97,19 @@ class Housekeeper:
             yield partial(self._delete_oldest, table, before)
         yield partial(self._forget, at - micros_of(kept.retention))
         yield partial(self._cut, kept.max_bytes, at)
-        if not at < self._unused_due <= at + _UNUSED_EVERY_MICROS:
-            yield self._delete_unused_specs
-            self._unused_due = at + _UNUSED_EVERY_MICROS
         yield self._give_back
 
     def _pack(self, now: int) -> bool:
-        """Replace full segments by blocks. Their pages no longer change, so packing needs no lock."""
+        """Replace pages by blocks. Pages never change, so packing needs no lock."""
         with self._readers.begin() as connection:
-            segments = full_segments(connection, now)
-        for segment in segments:
+            chunks = full_chunks(connection, now)
+        for chunk in chunks:
             with self._readers.begin() as connection:
-                packed = pack(connection, segment)
+                packed = pack(connection, chunk)
             with self._step() as connection:
                 if connection is None:
                     return False
-                replace_pages(connection, segment, packed)
+                replace_pages(connection, packed)
         return False
 
     def _delete_oldest(self, table: Table, before: int) -> bool:
@@ -127,12 +123,6 @@ class Housekeeper:
     def _cut(self, max_bytes: int, at: int) -> bool:
         with self._step() as connection:
             return connection is not None and cut(connection, max_bytes, at)
-
-    def _delete_unused_specs(self) -> bool:
-        with self._step() as connection:
-            if connection is not None:
-                _delete_unused_specs(connection)
-        return False
 
     def _give_back(self) -> bool:
         with self._step() as connection:
@@ -152,9 +142,10 @@ def _too_old(at: int, kept: Retention) -> Sequence[tuple[Table, int]]:
     """Return each table with the time before which its rows are deleted."""
     rest_before = at - micros_of(kept.retention)
     return (
-        (schema.detail, at - micros_of(kept.detail)),
+        (schema.block, at - micros_of(kept.detail)),
         (schema.change, rest_before),
         (schema.event, rest_before),
+        (schema.spec, min(rest_before, at - micros_of(kept.detail)) - _HOUR),  # decisions go first
     )
 
 
@@ -196,23 +187,6 @@ def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
         used = select(owner.c.id).where(owner.c.target == table.c.target).exists()
         targets = [{"owner_target": row.target} for row in gone]
         connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
-
-
-def _delete_unused_specs(connection: Connection) -> None:
-    """Delete the specifications older than the one of the oldest cycle that is kept."""
-    spec, other, change, detail = schema.spec, schema.spec.alias("other"), schema.change.c, schema.detail.c
-    cycles = union_all(
-        select(change.autoscaler_id.label("id"), change.number), select(detail.autoscaler_id, detail.first)
-    ).subquery()
-    oldest = select(cycles.c.id, func.min(cycles.c.number).label("number")).group_by(cycles.c.id).subquery()
-    in_force = (
-        select(func.max(other.c.number))
-        .join(oldest, oldest.c.id == other.c.autoscaler_id)
-        .where(other.c.autoscaler_id == spec.c.autoscaler_id, other.c.number <= oldest.c.number)
-        .correlate(spec)
-        .scalar_subquery()
-    )
-    connection.execute(delete(spec).where(spec.c.number < in_force))
 
 
 def _give_back(connection: Connection) -> None:

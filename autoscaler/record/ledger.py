@@ -52,7 +52,6 @@ from autoscaler.record.entries import (
     target_text,
     write_memory,
 )
-from autoscaler.record.journal import Journal
 from autoscaler.record.leases import Renewal
 from autoscaler.record.ledger_context import Histories, LedgerContext
 from autoscaler.record.limits import Limits
@@ -75,7 +74,6 @@ class Ledger:
         self.member: Final = member
         self._context = context
         self._epoch = epoch
-        self._journal = Journal(name)
         self._entries: dict[Key, Entry] = {}
         self._in_doubt = True
         """Whether the entries are not read yet, or a transaction failed since they were read."""
@@ -262,23 +260,21 @@ class Ledger:
         entries = self._entries
 
         def prepare(made: Decision) -> Recording:
-            entry = entries.get(key_of(made.name, made.target))
+            entry = entries[key_of(made.name, made.target)]
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
         bodies = [(text, SIGHTINGS.dump(known)) for text, known in sorted(seen.items())]
         with self._commit() as connection:
             moment = self._moment_of(decisions)
-            pages = self._journal.pages(connection)
             owners = self._owners(connection, [one.decision for one in prepared])
             pairs = list(zip(owners, prepared, strict=True))
-            recorded = write(connection, self.name, pages, pairs, moment, notify=self._context.outbox.open)
+            recorded = write(connection, pairs, moment, notify=self._context.outbox.open)
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
             when = time_columns(moment, moment.now)
             sighted = [{"target": text, **when, "body": body} for text, body in bodies]
             schema.upsert(connection, schema.sighting, sighted)
-        self._journal.committed(pages)
         for placed in recorded.placed:
             placed.apply(moment.booted)
             made = placed.recording.decision

@@ -15,7 +15,7 @@ _EVENT_BYTES: Final = 150
 
 DETAIL: Final = "detail"
 HISTORY: Final = "history"
-TIERS: Final = ((DETAIL, (schema.detail,)), (HISTORY, (schema.change, schema.event)))
+TIERS: Final = ((DETAIL, (schema.block,)), (HISTORY, (schema.change, schema.event)))
 """What is deleted, in this order, with the tables that hold it."""
 
 
@@ -52,7 +52,7 @@ def cut(connection: Connection, max_bytes: int, now: int) -> bool:
     excess, deleted = live_bytes(connection) - max_bytes, False
     if excess <= 0:
         return False
-    detail = connection.execute(select(func.coalesce(func.sum(schema.detail.c.size), 0))).scalar_one()
+    detail = connection.execute(select(func.coalesce(func.sum(schema.block.c.size), 0))).scalar_one()
     for (tier, tables), most in ((TIERS[0], detail - max_bytes // 2), (TIERS[1], excess), (TIERS[0], excess)):
         wanted = min(most, excess)
         if wanted <= 0:

@@ -1,107 +1,99 @@
-"""Packs a segment of the journal into blocks, one for each autoscaler."""
+"""Packs the pages of many commits into blocks."""
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import dropwhile
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select
+from msgspec.structs import replace
+from sqlalchemy import Connection, delete, func, insert, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
-from autoscaler.record.binary import readable
-from autoscaler.record.journal import LEFT_ALONE, SEGMENT, rows_from
-from autoscaler.record.rows import Row, pack_rows, runs
-from autoscaler.record.shards import keep_from_committing
+from autoscaler.record.pages import MAX_BYTES, block_of
+from autoscaler.record.rows import Row, pack_rows, rows_by_id
 from autoscaler.record.times import micros_of
 
+PAGES_PER_BLOCK: Final = 120
+"""Largest number of a chunk's pages that wait to be packed: half an hour at the default period of 15 s. The rows take
+ten times as many bytes in pages as in a block."""
+LEFT_ALONE: Final = timedelta(hours=24)
+"""Age of a chunk's oldest page after which its pages are packed, however few they are."""
 
-class Segment(NamedTuple):
-    """Pages of the journal that are packed together."""
-
-    connection: str
-    shard: int
-    period: int
-    chunk: int
-    number: int
-
-    @property
-    def pages(self) -> ColumnElement[bool]:
-        """The condition of its rows in the table `journal`."""
-        c = schema.journal.c
-        own = (c.connection == self.connection) & (c.shard == self.shard) & (c.period == self.period)
-        first = self.number * SEGMENT
-        return own & (c.chunk == self.chunk) & (c.number >= first) & (c.number < first + SEGMENT)
+_TABLE: Final = schema.block
 
 
-def full_segments(connection: Connection, now: int) -> Sequence[Segment]:
-    """Return the segments that get no more pages: another segment followed, or their shard is gone."""
-    c = schema.journal.c
-    number = (c.number // SEGMENT).label("segment")
-    query = select(c.connection, c.shard, c.period, c.chunk, number, func.max(c.at))
-    newest, full = dict[tuple[Any, ...], tuple[Segment, int]](), list[Segment]()
-    in_order = connection.execute(query.group_by(c.connection, c.shard, c.period, c.chunk, number).order_by(number))
-    for name, shard, period, chunk, segment, at in in_order:
-        place = name, shard, period, chunk
-        if place in newest:
-            full.append(newest[place][0])
-        newest[place] = Segment(*place, segment), at
-    return [*full, *[one for one, at in newest.values() if at < now - micros_of(LEFT_ALONE)]]
+def full_chunks(connection: Connection, now: int) -> Sequence[int]:
+    """Return the chunks whose pages are to be packed at `now` (microseconds).
+
+    The number of pages is from half of PAGES_PER_BLOCK up, so that not all chunks are packed at once.
+    """
+    c, most = _TABLE.c, PAGES_PER_BLOCK
+    query = select(c.chunk, func.count().label("pages"), func.min(c.until).label("oldest")).where(~c.packed)
+    return [
+        row.chunk
+        for row in connection.execute(query.group_by(c.chunk))
+        if row.pages >= most - 37 * row.chunk % (most // 2) or row.oldest < now - micros_of(LEFT_ALONE)
+    ]
 
 
 class Packed(NamedTuple):
-    """Rows of the table `detail`."""
+    """A chunk's oldest pages, and the blocks that replace them."""
 
-    newest: int
-    """Number of the newest page that they hold; -1: there was none."""
-    details: list[dict[str, Any]]
+    pages: Sequence[int]
+    """By id."""
+    blocks: Sequence[dict[str, Any]]
+    """Rows of the table `block`. Each has the id of its first page, so that the order of ids is that of commits."""
 
 
-def pack(connection: Connection, segment: Segment) -> Packed:
-    """Return a segment's pages as blocks, without what is damaged."""
-    table, owner = schema.journal, schema.autoscaler
-    rows, newest = dict[int, dict[int, Row]](), -1
-    for page in connection.execute(select(table.c.number, table.c.body).where(segment.pages).order_by(table.c.number)):
-        newest = page.number
+def pack(connection: Connection, chunk: int) -> Packed:
+    """Return the chunk's oldest pages as blocks, without what is damaged, and without deleted autoscalers."""
+    c, known = _TABLE.c, _known(connection, chunk)
+    pages, packing, blocks = list[int](), _Rows(), list[dict[str, Any]]()
+    query = select(c.id, c.body).where(c.chunk == chunk, ~c.packed).order_by(c.id).limit(PAGES_PER_BLOCK)
+    for page in connection.execute(query):
+        if packing.bytes > MAX_BYTES:
+            blocks.append(packing.block(chunk))
+            packing = _Rows()
+        pages.append(page.id)
         with suppress(StateError):
-            for owner_id, row in rows_from(page.body):
-                if not isinstance(row, StateError):
-                    rows.setdefault(owner_id, {})[row.number] = row
-    known = set(connection.execute(select(owner.c.id).where(owner.c.id.in_(list(rows)))).scalars())
-    packed = Packed(newest, [])
-    for owner_id, found in rows.items():
-        if owner_id not in known:
-            continue  # deleted meanwhile
-        # rows are missing in between if the autoscaler had another sync period or shard for a while
-        for run in runs(found[number] for number in sorted(found)):
-            # a damaged page may have had the whole row of the first ones
-            if complete := list(dropwhile(lambda row: not row.whole, run)):
-                with suppress(StateError), readable(f"of id {owner_id}"):
-                    packed.details.append(block(owner_id, complete))
-    return packed
+            for owner_id, rows in rows_by_id(page.body):
+                if owner_id in known and not isinstance(rows, StateError):
+                    packing.add(page.id, owner_id, rows)
+    return Packed(pages, [*blocks, packing.block(chunk)] if packing.rows else blocks)
 
 
-def replace_pages(connection: Connection, segment: Segment, packed: Packed) -> None:
-    """Replace the pages by the blocks, unless another daemon has done so, or a page was written, since `pack`.
-
-    A segment whose shard seems to be gone gets another page if the wall clock was set. No page is written meanwhile.
-    """
-    keep_from_committing(connection, segment.connection, segment.shard)
-    newest = connection.execute(select(func.max(schema.journal.c.number)).where(segment.pages)).scalar_one()
-    if newest != packed.newest:
-        return
-    if connection.execute(delete(schema.journal).where(segment.pages)).rowcount and packed.details:
-        schema.upsert(connection, schema.detail, packed.details)
+def replace_pages(connection: Connection, packed: Packed) -> None:
+    """Replace the pages by the blocks, unless another daemon has done so since `pack`."""
+    pages = _TABLE.c.id.in_(packed.pages) & ~_TABLE.c.packed
+    if connection.execute(select(func.count()).where(pages)).scalar_one() == len(packed.pages):
+        connection.execute(delete(_TABLE).where(pages))
+        if packed.blocks:
+            connection.execute(insert(_TABLE), packed.blocks)
 
 
-def block(owner_id: int, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return a row of the table `detail` with these rows."""
-    times, body = [row.at for row in rows], pack_rows(rows)
-    return {
-        "autoscaler_id": owner_id,
-        "first": rows[0].number,
-        "since": min(times),
-        "until": max(times),
-        "size": len(body),
-        "body": body,
-    }
+class _Rows:
+    """Rows that become a block. Equal values of different rows are one object."""
+
+    def __init__(self) -> None:
+        self.rows: Final = dict[int, list[Row]]()
+        self.bytes = 0
+        self._id = 0
+        self._distinct: Final = dict[bytes, bytes]()
+
+    def add(self, page: int, owner_id: int, rows: Sequence[Row]) -> None:
+        self._id = self._id or page
+        for row in rows:
+            self.bytes += sum([len(value) for value in row.columns if value not in self._distinct])
+            columns = tuple([self._distinct.setdefault(value, value) for value in row.columns])
+            self.rows.setdefault(owner_id, []).append(replace(row, columns=columns))
+
+    def block(self, chunk: int) -> dict[str, Any]:
+        times = [row.at for rows in self.rows.values() for row in rows]
+        return {"id": self._id, **block_of(chunk, times, pack_rows(self.rows), packed=True)}
+
+
+def _known(connection: Connection, chunk: int) -> frozenset[int]:
+    """Return the ids of the chunk's autoscalers."""
+    c, first = schema.autoscaler.c, chunk * schema.CHUNK
+    return frozenset(connection.execute(select(c.id).where(c.id >= first, c.id < first + schema.CHUNK)).scalars())

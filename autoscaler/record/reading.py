@@ -1,30 +1,32 @@
-"""Reads recorded cycles from the journal's pages and from blocks."""
+"""Reads recorded cycles."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, case, select
 
-from autoscaler.decide import remember
 from autoscaler.errors import StateError
-from autoscaler.model import Autoscaler, Decision, History
+from autoscaler.model import Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.binary import unpack
-from autoscaler.record.entries import HISTORY, SPEC, newest_of, target_from
-from autoscaler.record.evaluation import DECISION, Columns, decision_from, observation_from
-from autoscaler.record.journal import read_rows
+from autoscaler.record.entries import SPEC, newest_of, target_from
+from autoscaler.record.evaluation import DECISION, Columns, decision_from, history_from, observation_from
+from autoscaler.record.pages import chunk_of
 from autoscaler.record.recording import COLUMNS_OF_A_DECISION
-from autoscaler.record.rows import Row, completed, runs, unpack_rows
+from autoscaler.record.rows import Row, rows_of
 from autoscaler.record.series import SeriesRow, series_row
 from autoscaler.record.values import Record
+
+_EARLIEST: Final = -(2**62)
 
 
 class RecordedAutoscaler:
     """The recorded cycles of one autoscaler with one target."""
 
     def __init__(self, connection: Connection, memory: sqlalchemy.Row[Any]) -> None:
-        """`memory`: its row of the table `memory`, with its name and target."""
+        """`memory`: its row of the table `memory`, with columns of its row of `autoscaler`."""
         self.id: Final[int] = memory.autoscaler_id
         self.name: Final[str] = memory.name
         self.target: Final = target_from(memory.target)
@@ -51,69 +53,58 @@ class RecordedAutoscaler:
         for number in {row.spec for row in rows} - self._specs.keys():
             self._specs[number] = self._read_spec(connection, number)
 
-    def unpacked(self) -> list[Row]:
-        """Return the newest rows, which are in no block yet, in order. Raises StateError."""
-        return read_rows(self._connection, self.target.adapter, self.id)
-
     def parts(self, since: int, until: int) -> list[int | list[Row]]:
         """Return the recorded rows from `since` to `until` (microseconds), and some around them, in order.
 
-        A part is a block, given by the number of its first row, or rows without a gap. Each begins with a whole row.
-        Raises StateError.
+        A part is the id of a packed block, or the rows of a page. Raises StateError.
         """
-        table = schema.detail
-        query = select(table.c.first).where(
-            table.c.autoscaler_id == self.id, table.c.until >= since, table.c.since <= until
-        )
-        blocks = list[int](self._connection.execute(query).scalars())
-        unpacked = runs(self.unpacked())
-        for rows in unpacked:
-            self._know_specs(self._connection, rows)
-        parts: dict[int, int | list[Row]] = {first: first for first in blocks}
-        parts |= {rows[0].number: rows for rows in unpacked}
-        return [parts[number] for number in sorted(parts)]
+        c = schema.block.c
+        within = self._blocks(since, until).add_columns(case((~c.packed, c.body)).label("page"))
+        parts = list[int | list[Row]]()
+        for found in self._connection.execute(within.order_by(c.id)):
+            if found.page is None:
+                parts.append(found.id)
+            elif rows := rows_of(self.id, found.page):
+                self._know_specs(self._connection, rows)
+                parts.append(rows)
+        return parts
 
-    def block(self, connection: Connection, first: int) -> list[Row]:
-        """Return the rows of the block with this first number; empty if it was deleted. Raises StateError."""
-        table = schema.detail
-        query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.first == first)
-        body = connection.execute(query).scalar_one_or_none()
-        rows = [] if body is None else unpack_rows(body)
+    def block(self, connection: Connection, block_id: int) -> list[Row]:
+        """Return the rows of this block; empty if it was deleted. Raises StateError."""
+        body = connection.execute(select(schema.block.c.body).where(schema.block.c.id == block_id)).scalar_one_or_none()
+        rows = [] if body is None else rows_of(self.id, body)
         self._know_specs(connection, rows)
         return rows
 
-    def begin(self) -> int | None:
-        """Return the time of the oldest recorded row (microseconds); None if there is none. Raises StateError."""
-        table = schema.detail
-        query = select(func.min(table.c.since)).where(table.c.autoscaler_id == self.id)
-        packed: int | None = self._connection.execute(query).scalar_one()
-        times = [row.at for row in self.unpacked()]
-        return min([*times, *([] if packed is None else [packed])], default=None)
+    def _blocks(self, since: int, until: int) -> Select[Any]:
+        """Select the ids of the blocks of this autoscaler's chunk with times from `since` to `until`."""
+        c = schema.block.c
+        return select(c.id).where(c.chunk == chunk_of(self.id), c.until >= since, c.since <= until)
 
-    def _newest_block(self, until: int) -> list[Row]:
-        """Return the rows of the newest block that began at or before `until`; empty if there is none."""
-        table = schema.detail
-        query = (
-            select(table.c.body)
-            .where(table.c.autoscaler_id == self.id, table.c.since <= until)
-            .order_by(table.c.first.desc())
-            .limit(1)
-        )
-        body = self._connection.execute(query).scalar_one_or_none()
-        return [] if body is None else unpack_rows(body)
+    def _ids(self, query: Select[Any]) -> Sequence[int]:
+        return self._connection.execute(query).scalars().all()
+
+    def begin(self) -> int | None:
+        """Return the time of the oldest recorded row (microseconds); None if there is none. Skips damaged ones."""
+        newest = self._memory.at
+        first = min(self._memory.first_at, newest)  # the clock may have been set back
+        for block_id in self._ids(self._blocks(first, newest).order_by(schema.block.c.id)):
+            with suppress(StateError):
+                if rows := self.block(self._connection, block_id):
+                    return min(row.at for row in rows)
+        return None
 
     def record_at(self, until: int) -> Record | None:
         """Return the newest cycle at or before `until`; beyond `state.detail`, the newest decision with a change."""
-        unpacked = self.unpacked()
-        if unpacked and unpacked[-1].number == self._memory.number and unpacked[-1].at <= until:
-            return self._record_of(unpacked, unpacked[-1])
         change = self._newest_change(until)
         number = 0 if change is None else change.number
-        candidates = [*runs(unpacked), self._newest_block(until)]
-        fitting = [(row, rows) for rows in candidates for row in rows if row.at <= until and row.number >= number]
-        if fitting:
-            row, rows = max(fitting, key=lambda each: each[0].number)
-            return self._record_of(rows, row)
+        newest_first = self._blocks(_EARLIEST, min(until, self._memory.at)).order_by(schema.block.c.id.desc())
+        for block_id in self._ids(newest_first):
+            rows = self.block(self._connection, block_id)
+            if fitting := [row for row in rows if row.at <= until and row.number >= number]:
+                return self.record(fitting[-1])
+            if rows and rows[0].number <= number:
+                break
         if self._memory.at <= until and (newest := newest_of(self._memory)) is not None:
             decision, spec = newest
             return Record(self.spec(spec), decision, None, None)
@@ -146,10 +137,11 @@ class RecordedAutoscaler:
             rows = self.block(self._connection, part) if isinstance(part, int) else part
             point: SeriesRow | None = None
             before: tuple[Columns, int] | None = None
-            for row, columns in _completed(rows):
-                if point is None or before != (columns[DECISION], row.spec):
-                    before = columns[DECISION], row.spec
-                    point = series_row(columns[DECISION], row.at, self._bounds(row.spec))
+            for row in rows:
+                columns = row.columns[DECISION]
+                if point is None or before != (columns, row.spec):
+                    before = columns, row.spec
+                    point = series_row(columns, row.at, self._bounds(row.spec))
                 found[row.number] = point._replace(at=row.at)
         return [found[number] for number in sorted(found)]
 
@@ -166,36 +158,11 @@ class RecordedAutoscaler:
         spec = self.spec(number)
         return spec.min_replicas, spec.max_replicas
 
-    def records(self, rows: Iterable[Row]) -> Iterator[Record]:
-        """Yield the cycle of each of these rows, the first of which is whole. Raises StateError."""
-        before: tuple[Autoscaler, History, Decision] | None = None
-        for row, columns in _completed(rows):
-            decision = decision_from(columns[DECISION], row.at, self.name, self.target)
-            if row.history is not None:
-                history = HISTORY.load(row.history)
-            elif before is not None:
-                history = remember(*before)
-            else:
-                raise StateError("a recorded cycle's whole row is incomplete; restore a backup of the state")
-            scaler = self.spec(row.spec)
-            before = scaler, history, decision
-            yield Record(scaler, decision, observation_from(columns, row.at), history)
-
-    def _record_of(self, rows: list[Row], row: Row) -> Record:
-        """Return the cycle of one of these rows, which include its whole row and all in between. Raises StateError."""
-        *_, record = self.records([each for each in rows if row.base <= each.number <= row.number])
-        return record
-
-
-def _completed(rows: Iterable[Row]) -> Iterator[tuple[Row, Columns]]:
-    """Yield each of these rows, the first of which is whole, with all its columns. Raises StateError."""
-    whole: Row | None = None
-    for row in rows:
-        if row.whole:
-            whole = row
-        if whole is None or row.base != whole.number:
-            raise StateError("recorded cycles are missing; restore a backup of the state")
-        yield row, completed(row, whole)
+    def record(self, row: Row) -> Record:
+        """Return the cycle of a row. Raises StateError."""
+        decision = decision_from(row.columns[DECISION], row.at, self.name, self.target)
+        history = history_from(row.columns, None if row.since is None else row.at - row.since)
+        return Record(self.spec(row.spec), decision, observation_from(row.columns, row.at), history)
 
 
 def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
@@ -204,7 +171,7 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
         return []
     table, memory = schema.autoscaler, schema.memory
     query = (
-        select(table.c.name, table.c.target, memory)
+        select(table.c.name, table.c.target, table.c.first_at, memory)
         .join(memory, memory.c.autoscaler_id == table.c.id)
         .where(table.c.name == name, memory.c.number > 0)
         .order_by(memory.c.at)

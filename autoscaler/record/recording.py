@@ -6,23 +6,23 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection, Table, bindparam, insert, update
 
 from autoscaler.changed import changed
 from autoscaler.decide import remember
 from autoscaler.isolation import each
 from autoscaler.limits.connection_limits import counted_size
-from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName, TargetState
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation
 from autoscaler.moment import Moment
 from autoscaler.notices import notices
 from autoscaler.record import schema
 from autoscaler.record.ages import time_columns
 from autoscaler.record.binary import Binary, pack
-from autoscaler.record.entries import HISTORY, SPEC, Entry, digest_of, in_64_bits, memory_body, write_memory
-from autoscaler.record.evaluation import DECISION, Columns, other_columns, target_column
-from autoscaler.record.journal import SEGMENT, Page, Pages, chunk_of, newest_page, page_of
+from autoscaler.record.entries import SPEC, Entry, digest_of, in_64_bits, memory_body, write_memory
+from autoscaler.record.evaluation import DECISION, Columns, all_columns
 from autoscaler.record.outbox import rows_of
-from autoscaler.record.rows import Row, differing, hashes_of
+from autoscaler.record.pages import pages_of
+from autoscaler.record.rows import Row
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
@@ -30,19 +30,13 @@ Values: TypeAlias = dict[str, Any]
 COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Recording:
     """One decision to be recorded. No Entry changes before `Placed.apply`."""
 
     scaler: Autoscaler
-    observation: Observation
     decision: Decision
-    target: bytes | None
-    """The target's column; None if the target's state equals the entry's `base_target`."""
     columns: Columns
-    """The other columns."""
-    period: int
-    """Sync period in microseconds."""
 
     @property
     def name(self) -> str:
@@ -50,45 +44,21 @@ class Recording:
         return self.decision.name
 
     @classmethod
-    def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry | None) -> "Recording":
-        """Encode the decision, the costly part, before the transaction. `entry`: the autoscaler's, if any."""
-        as_before = entry is not None and entry.base_target == observation.target
-        target = None if as_before else target_column(observation.target)
-        columns = other_columns(observation, decision)
-        return cls(scaler, observation, decision, target, columns, micros_of(scaler.sync_period))
+    def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry) -> "Recording":
+        """Encode the decision, the costly part, before the transaction. `entry`: the autoscaler's."""
+        return cls(scaler, decision, all_columns(observation, decision, entry.recalled))
 
-    def all_columns(self) -> Columns:
-        """Return the columns of a whole row."""
-        target = target_column(self.observation.target) if self.target is None else self.target
-        return target, *self.columns
-
-    def place(self, entry: Entry, page: int, when: Values) -> "Placed":
-        """Return the rows of this decision. `page`: its page of the journal; `when`: the cycle's `time_columns`."""
-        number = entry.number + 1
+    def place(self, entry: Entry, when: Values) -> "Placed":
+        """Return the rows of this decision. `when`: the cycle's `time_columns`."""
+        number, before, now = entry.number + 1, entry.recalled.at, self.decision.now
         new_spec, spec, spec_digest = _spec(entry, self.scaler, number)
-        follows = entry.recalled is entry.remembered  # else the History cannot be derived from the row before
-        same_segment = entry.period == self.period and entry.base_segment == page // SEGMENT
-        columns: tuple[bytes | None, ...] | None = None
-        if follows and same_segment and entry.base is not None:
-            columns = differing((self.target, *self.columns), entry.base)
-        whole = columns is None or 2 * _bytes(columns) > entry.base_bytes  # too much has changed
-        if columns is None or whole:
-            columns = self.all_columns()
         history = remember(self.scaler, entry.recalled, self.decision)
         counted = counted_size(self.decision, history.pending)
         counted = entry.counted if counted is None else in_64_bits(counted)  # None: the size could not be read
-        row = Row(
-            number,
-            to_micros(self.decision.now),
-            spec,
-            number if whole else entry.base_number,
-            columns,
-            HISTORY.dump(entry.recalled) if whole else None,
-        )
+        row = Row(number, to_micros(now), spec, None if before is None else micros_of(now - before), self.columns)
         return Placed(
             entry,
             self,
-            page,
             row,
             history,
             memory={
@@ -114,7 +84,6 @@ class Placed(Struct, frozen=True):
 
     entry: Entry
     recording: Recording
-    page: int
     row: Row
     history: History
     """The History that follows from the decision."""
@@ -137,24 +106,13 @@ class Placed(Struct, frozen=True):
         `booted`: when this machine was started, by the wall clock of the rows' times.
         """
         entry, recording, row = self.entry, self.recording, self.row
-        if row.whole:
-            state = recording.observation.target
-            entry.base, entry.base_number, entry.base_segment = hashes_of(row.columns), row.number, self.page // SEGMENT
-            entry.base_bytes = _bytes(row.columns)
-            entry.base_target = state if isinstance(state, TargetState) else None
-        elif recording.target is not None:
-            entry.base_target = None
         entry.seq = entry.stored = self.memory["seq"]
-        entry.number, entry.period = row.number, recording.period
+        entry.number = row.number
         entry.spec, entry.spec_digest, entry.scaler = row.spec, self.spec_digest, recording.scaler
-        entry.history = entry.remembered = entry.recalled = self.history  # frees the History of the cycle
+        entry.history = entry.recalled = self.history  # frees the History of the cycle
         entry.booted = booted
         entry.latest = recording.decision
         entry.counted = self.memory["counted"]
-
-
-def _bytes(columns: Sequence[bytes | None]) -> int:
-    return sum([len(column) for column in columns if column is not None])
 
 
 class Recorded(NamedTuple):
@@ -166,45 +124,18 @@ class Recorded(NamedTuple):
 
 
 def write(
-    connection: Connection,
-    name: ShardName,
-    pages: Pages,
-    pairs: Sequence[tuple[Entry, Recording]],
-    moment: Moment,
-    *,
-    notify: bool = False,
+    connection: Connection, pairs: Sequence[tuple[Entry, Recording]], moment: Moment, *, notify: bool = False
 ) -> Recorded:
     """Write the decisions with a constant number of statements.
 
-    `name`: their shard. `pages`: updated to the new pages. `moment`: when their cycle began. `notify`: their notices
-    are added to the outbox.
+    `moment`: when their cycle began. `notify`: their notices are added to the outbox.
     """
-    chunks = dict[tuple[int, int], list[tuple[Entry, Recording]]]()
-    for entry, recording in pairs:
-        chunks.setdefault((recording.period, chunk_of(entry.id)), []).append((entry, recording))
-    placed = list[Placed]()
     broken = dict[str, Exception]()
-    journal = list[Values]()
+    entries = {recording.name: entry for entry, recording in pairs}
     when = time_columns(moment, moment.now)
-    for (period, chunk), members in chunks.items():
-        known = newest_page(pages, period, chunk)
-        page = known.following(period, chunk, moment.elapsed)
-        entries = {recording.name: entry for entry, recording in members}
-        mine = each(
-            [recording for _, recording in members],
-            lambda one: one.place(entries[one.name], page, when),  # noqa: B023 - called before the loop goes on
-            broken,
-        )
-        if not mine:
-            continue
-        placed += mine
-        body = page_of({one.entry.id: one.row for one in mine})
-        place = {"connection": name.adapter, "shard": name.number, "period": period, "chunk": chunk, "number": page}
-        journal.append(place | {"at": to_micros(moment.now), "body": body})
-        size = len(body) if page % SEGMENT == 0 or not known.written else known.bytes + len(body)
-        pages[period, chunk] = Page(page, written=True, bytes=size, at=moment.elapsed)
-    _insert(connection, schema.journal, journal)
-    _insert(connection, schema.spec, [one.spec for one in placed if one.spec is not None])
+    placed = each([recording for _, recording in pairs], lambda one: one.place(entries[one.name], when), broken)
+    _insert(connection, schema.block, list(pages_of({one.entry.id: one.row for one in placed})))
+    _write_specs(connection, placed)
     write_memory(connection, [(one.entry, one.memory) for one in placed])
     _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
     _insert(connection, schema.event, [event for one in placed for event in one.events])
@@ -219,6 +150,16 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> Non
         connection.execute(insert(table), rows)
 
 
+def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
+    new = [one for one in placed if one.spec is not None]
+    if new:
+        table = schema.spec
+        before = (table.c.autoscaler_id == bindparam("owner_id")) & (table.c.number == bindparam("before"))
+        rows = [{"owner_id": one.entry.id, "before": one.entry.spec, "replaced": one.row.at} for one in new]
+        connection.execute(update(table).where(before).values(replaced=bindparam("replaced")), rows)
+    _insert(connection, schema.spec, [one.spec for one in new if one.spec is not None])
+
+
 def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None, int, bytes]:
     """Return a row of the table `spec` if the specification is new, and the number and digest in force."""
     if entry.scaler is scaler or entry.scaler == scaler:
@@ -227,11 +168,11 @@ def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None,
     digest = digest_of(body)
     if digest == entry.spec_digest:  # recorded by an earlier process
         return None, entry.spec, digest
-    return {"autoscaler_id": entry.id, "number": number, "body": body}, number, digest
+    return {"autoscaler_id": entry.id, "number": number, "replaced": None, "body": body}, number, digest
 
 
 def change_row(owner_id: int, row: Row, columns: Columns) -> Values:
-    """Return a row of the table `change`. `columns`: all of them, or at least the columns DECISION."""
+    """Return a row of the table `change`. `columns`: all of them."""
     body = pack(COLUMNS_OF_A_DECISION.dump(columns[DECISION]))
     return {
         "autoscaler_id": owner_id,

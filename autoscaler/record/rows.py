@@ -1,26 +1,21 @@
-"""Recorded cycles as rows of columns, and many rows as one block.
+"""Recorded cycles as rows, and rows of up to CHUNK autoscalers as one block.
 
-A whole row holds every column, and the History from which its decision was made. The rows after it hold only the
-columns that differ. Their Histories are derived: each is the result of `remember` for the row before. If that does not
-hold (after a restart or a failed commit), the next row is whole. So every recorded cycle can be decided again from the
-rows alone.
+A row holds everything that its decision was made from, so no other row is needed to read it or to decide it again. A
+block holds the rows of one commit, a page, or those of many commits packed together (`packing`). It has each value of
+an autoscaler's column once, and is compressed as a whole.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from autoscaler.errors import StateError
 from autoscaler.record.binary import Binary, differences, pack, running_sums, unpack
-from autoscaler.record.evaluation import COLUMNS, Columns
-
-ColumnHashes: TypeAlias = tuple[int, ...]
-"""A hash of 64 bits for each column, with a key of this process. It stands for the columns, which take 4 KiB for an
-autoscaler with ten instances."""
+from autoscaler.record.evaluation import COLUMNS, METRICS, Columns
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One recorded cycle."""
 
     number: int
@@ -29,95 +24,93 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The cycle's `now` in microseconds."""
     spec: int
     """Number of the specification in force."""
-    base: int
-    """Number of the whole row with the omitted columns; its own number if it is whole."""
-    columns: tuple[bytes | None, ...]
-    """None: as in the whole row."""
-    history: bytes | None
-    """The History before the cycle; only in a whole row."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether the row has all columns."""
-        return self.base == self.number
+    since: int | None
+    """Microseconds since the decision before, by its History; None: there was none."""
+    columns: Columns
 
 
-def runs(rows: Iterable[Row]) -> list[list[Row]]:
-    """Return the rows, in order, as lists without missing numbers."""
-    cut = list[list[Row]]()
-    for row in rows:
-        if cut and cut[-1][-1].number + 1 == row.number:
-            cut[-1].append(row)
-        else:
-            cut.append([row])
-    return cut
+class _Sheet(msgspec.Struct, array_like=True):
+    """One autoscaler's rows transposed, so that similar values are adjacent. Numbers are differences to the row before.
 
-
-def hashes_of(columns: Sequence[bytes | None]) -> ColumnHashes:
-    """Return a hash of each column."""
-    return tuple(map(hash, columns))
-
-
-def differing(columns: Sequence[bytes | None], base: ColumnHashes) -> tuple[bytes | None, ...]:
-    """Return the columns, with None for those that equal the base's. A given None is known to be equal."""
-    return tuple(
-        [None if mine is None or hash(mine) == theirs else mine for mine, theirs in zip(columns, base, strict=True)]
-    )
-
-
-def completed(row: Row, base: Row) -> Columns:
-    """Return all columns of a row whose whole row is `base`. Raises StateError."""
-    complete = tuple([theirs if mine is None else mine for mine, theirs in zip(row.columns, base.columns, strict=True)])
-    found = tuple([column for column in complete if column is not None])
-    if len(found) != COLUMNS:
-        raise StateError("a recorded cycle's whole row is incomplete; restore a backup of the state")
-    return found
-
-
-class _Block(msgspec.Struct, array_like=True):
-    """Rows transposed, so that similar values are adjacent. Numbers and times are differences to the row before."""
+    The metrics of the decision before are mostly those of the row before, so both share their values.
+    """
 
     numbers: list[int]
     times: list[int]
     specs: list[int]
-    bases: list[int]
-    """Each row's number minus that of its whole row."""
-    columns: list[list[bytes | None]]
-    histories: list[bytes | None]
+    since: list[int | None]
+    places: list[list[int]]
+    """For each column, the place of each row's value in `values`."""
+    values: list[list[bytes]]
+    """The distinct values of each column but the last, whose values are among those of METRICS."""
 
 
-_BLOCK: Final = Binary[_Block](_Block)
+_BLOCK: Final = Binary[Mapping[int, _Sheet]](dict[int, _Sheet])
+_RAW_BLOCK: Final = Binary[dict[int, msgspec.Raw]](dict[int, msgspec.Raw])
+_SHEET: Final = Binary[_Sheet](_Sheet)
+_PLACES_OF_ONE: Final = [[0]] * (COLUMNS - 1) + [[1]]
 
 
-def pack_rows(rows: Sequence[Row]) -> bytes:
-    """Return one autoscaler's rows as a block. They are in order, the first whole."""
-    return pack(
-        _BLOCK.dump(
-            _Block(
-                differences([row.number for row in rows]),
-                differences([row.at for row in rows]),
-                [row.spec for row in rows],
-                [row.number - row.base for row in rows],
-                [[row.columns[index] for row in rows] for index in range(COLUMNS)],
-                [row.history for row in rows],
-            )
-        )
+def pack_page(rows: Mapping[int, Row]) -> bytes:
+    """Return a block with one row of each of these autoscalers, by id, compressed quickly."""
+    return pack(_BLOCK.dump({owner_id: _sheet_of_one(row) for owner_id, row in rows.items()}), quickly=True)
+
+
+def pack_rows(rows: Mapping[int, Sequence[Row]]) -> bytes:
+    """Return a block with the rows of these autoscalers, by id. Each autoscaler's are in order."""
+    return pack(_BLOCK.dump({owner_id: _sheet(of_one) for owner_id, of_one in rows.items()}))
+
+
+def rows_of(owner_id: int, block: bytes) -> list[Row]:
+    """Return an autoscaler's rows in a block, in order. Raises StateError, and what a damaged value raises."""
+    found = _RAW_BLOCK.load(unpack(block)).get(owner_id)
+    return [] if found is None else _rows(found)
+
+
+def rows_by_id(block: bytes) -> Iterator[tuple[int, list[Row] | StateError]]:
+    """Yield id and rows of each autoscaler in a block, or the StateError of damaged ones.
+
+    Raises StateError if the block itself is damaged.
+    """
+    for owner_id, raw in _RAW_BLOCK.load(unpack(block)).items():
+        try:
+            yield owner_id, _rows(raw)
+        except StateError as error:
+            yield owner_id, error
+        except (ValueError, LookupError) as error:
+            yield owner_id, StateError(f"recorded cycles cannot be read: {error!r}; restore a backup of the state")
+
+
+def _sheet_of_one(row: Row) -> _Sheet:
+    values = [[value] for value in row.columns[:-1]]
+    values[METRICS].append(row.columns[-1])
+    return _Sheet([row.number], [row.at], [row.spec], [row.since], _PLACES_OF_ONE, values)
+
+
+def _sheet(rows: Sequence[Row]) -> _Sheet:
+    values: list[dict[bytes, int]] = [{} for _ in range(COLUMNS - 1)]
+    places = [
+        [known.setdefault(row.columns[index], len(known)) for row in rows]
+        for index, known in enumerate((*values, values[METRICS]))
+    ]
+    return _Sheet(
+        differences([row.number for row in rows]),
+        differences([row.at for row in rows]),
+        [row.spec for row in rows],
+        [row.since for row in rows],
+        [differences(of_column) for of_column in places],
+        [list(known) for known in values],
     )
 
 
-def unpack_rows(data: bytes) -> list[Row]:
-    """Return the rows of `pack_rows`. Raises StateError."""
-    block = _BLOCK.load(unpack(data))
-    numbers = running_sums(block.numbers)
-    return [
-        Row(number, at, spec, number - back, columns, history)
-        for number, at, spec, back, columns, history in zip(
-            numbers,
-            running_sums(block.times),
-            block.specs,
-            block.bases,
-            zip(*block.columns, strict=True),
-            block.histories,
-            strict=True,
-        )
+def _rows(raw: msgspec.Raw) -> list[Row]:
+    sheet = _SHEET.load(bytes(raw))
+    if len(sheet.places) != COLUMNS:
+        raise StateError("a recorded cycle has columns of another version; restore a backup of the state")
+    columns = [
+        [known[place] for place in running_sums(places)]
+        for places, known in zip(sheet.places, (*sheet.values, sheet.values[METRICS]), strict=True)
     ]
+    numbers, times = running_sums(sheet.numbers), running_sums(sheet.times)
+    heads = zip(numbers, times, sheet.specs, sheet.since, zip(*columns, strict=True), strict=True)
+    return [Row(*head) for head in heads]

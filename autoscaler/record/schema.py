@@ -32,10 +32,12 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 12
+VERSION: Final = 13
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
+_NUMBERED: Final = BigInteger().with_variant(Integer, "sqlite")
+"""Type of a primary key that the database counts. SQLite counts only integers."""
 
 
 def _time_columns() -> Sequence[Column[Any]]:
@@ -94,7 +96,7 @@ autoscaler = Table(
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
     UniqueConstraint("name", "target"),
     Index("autoscaler_connection", "connection"),
-    sqlite_autoincrement=True,  # never reuses an id, because the journal may hold rows of a deleted autoscaler
+    sqlite_autoincrement=True,  # never reuses an id, because blocks may hold rows of a deleted autoscaler
 )
 
 memory = Table(
@@ -140,35 +142,26 @@ spec = Table(
     metadata,
     Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the first cycle with it
+    Column("replaced", BigInteger),  # when another one replaced it; NULL: it is in force
     Column("body", LargeBinary, nullable=False),  # model.Autoscaler
+    Index("spec_replaced", "replaced"),
 )
 
-journal = Table(
-    "journal",  # the newest cycles of up to CHUNK autoscalers, a row for each commit, until they are packed
+block = Table(
+    "block",  # recorded cycles of up to CHUNK autoscalers, for state.detail
     metadata,
-    Column("connection", Text, primary_key=True),
-    Column("shard", Integer, primary_key=True, autoincrement=False),  # the shard that wrote it
-    Column("period", BigInteger, primary_key=True, autoincrement=False),  # sync period of a commit's autoscalers
-    Column("chunk", Integer, primary_key=True, autoincrement=False),  # of autoscalers: id // CHUNK
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, nullable=False),
-    Column("body", LargeBinary, nullable=False),  # journal.page_of
-    sqlite_with_rowid=False,
-)
-CHUNK: Final = 64
-
-
-detail = Table(
-    "detail",  # blocks of whole cycles, for state.detail
-    metadata,
-    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("first", BigInteger, primary_key=True, autoincrement=False),  # number of the first cycle in it
+    Column("id", _NUMBERED, primary_key=True),  # in the order of commits, for each autoscaler
+    Column("chunk", Integer, nullable=False),  # of autoscalers: id // CHUNK
     Column("since", BigInteger, nullable=False),  # the earliest and the latest time in it
     Column("until", BigInteger, nullable=False),
+    Column("packed", Boolean, nullable=False),  # False: a page, which one commit wrote
     Column("size", Integer, nullable=False),  # bytes of the body
     Column("body", LargeBinary, nullable=False),  # rows.pack_rows
-    Index("detail_until", "until"),
+    Index("block_chunk", "chunk", "until"),
+    Index("block_until", "until"),
 )
+Index("block_pages", block.c.chunk, sqlite_where=~block.c.packed, postgresql_where=~block.c.packed)
+CHUNK: Final = 64
 
 change = Table(
     "change",  # decisions with a change, for state.retention
@@ -268,7 +261,7 @@ _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlit
 
 def newest_time(table: Table) -> Column[int]:
     """Return the column that decides whether a row of the table is too old."""
-    return table.c.until if "until" in table.c else table.c.at
+    return next(table.c[name] for name in ("until", "replaced", "at") if name in table.c)
 
 
 def few(values: Collection[str]) -> Sequence[str] | None:

@@ -99,7 +99,7 @@ def postgresql_opener(postgresql: str, tmp_path: Path) -> Iterator[Opener]:
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Pack pages after only a few of them, instead of an hour of them."""
     pages = 4
-    monkeypatch.setattr("autoscaler.record.journal.PAGES_PER_BLOCK", pages)
+    monkeypatch.setattr("autoscaler.record.packing.PAGES_PER_BLOCK", pages)
     return pages
 
 

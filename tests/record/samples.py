@@ -149,6 +149,13 @@ def count_rows(ledger: Ledger, table: str) -> int:
         return int(connection.execute(query).scalar_one())
 
 
+def count_blocks(ledger: Ledger, *, packed: bool) -> int:
+    """Return the number of packed blocks, or of pages."""
+    with ledger._context.readers.begin() as connection:
+        query = select(func.count()).where(schema.block.c.packed == packed)
+        return int(connection.execute(query).scalar_one())
+
+
 def drains(chance: random.Random) -> tuple[tuple[AwaitingDrain, ...], tuple[DrainReport, ...]]:
     """Return some instances that await their drain, and reports of their drains."""
     outcomes = (None, DrainOutcome.DONE, DrainOutcome.TIMED_OUT)

@@ -67,7 +67,7 @@ def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) 
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
-    assert all(before[name] for name in ("shard", "autoscaler", "memory", "spec", "journal", "event", "steering"))
+    assert all(before[name] for name in ("shard", "autoscaler", "memory", "spec", "block", "event", "steering"))
 
 
 def test_a_backup_is_one_file(sqlite_opener: Opener, tmp_path: Path) -> None:

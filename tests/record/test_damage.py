@@ -12,10 +12,10 @@ from autoscaler.model import Direction, History, ManualControls, Observed, Pause
 from autoscaler.record import Archive, Ledger, schema
 from autoscaler.record.binary import Binary, pack, unpack
 from autoscaler.record.entries import target_text
-from autoscaler.record.journal import page_of, rows_from
-from autoscaler.record.rows import Row
+from autoscaler.record.evaluation import COLUMNS
+from autoscaler.record.rows import Row, pack_rows, rows_by_id
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, at, count_rows, decision, keep, observation, rising, save, scaler
+from tests.record.samples import FLEET, at, count_blocks, decision, keep, observation, rising, save, scaler
 from tests.steering import steer
 
 NAMES = ("fine", "hurt", "well")
@@ -35,49 +35,53 @@ def id_of(ledger: Ledger, name: str) -> int:
         return int(connection.execute(query).scalar_one())
 
 
+def hurt_rows(ledger: Ledger, change: Callable[[Row], Row]) -> None:
+    """Change the rows of one autoscaler in every block."""
+    owner_id = id_of(ledger, "hurt")
+    with ledger._context.database.writing() as connection:
+        for block in connection.execute(select(schema.block)).all():
+            rows = dict[int, list[Row]]()
+            for key, found in rows_by_id(block.body):
+                assert isinstance(found, list)
+                rows[key] = [change(row) for row in found] if key == owner_id else found
+            this = update(schema.block).where(schema.block.c.id == block.id)
+            connection.execute(this.values(body=pack_rows(rows)))
+
+
 def hurt_blocks(ledger: Ledger, body: bytes) -> None:
-    """Replace the blocks of one autoscaler."""
-    owner_id = id_of(ledger, "hurt")
+    """Replace the packed blocks."""
     with ledger._context.database.writing() as connection:
-        connection.execute(update(schema.detail).where(schema.detail.c.autoscaler_id == owner_id).values(body=body))
-
-
-def hurt_pages(ledger: Ledger, change: Callable[[Row], Row]) -> None:
-    """Change the rows of one autoscaler in the journal."""
-    owner_id = id_of(ledger, "hurt")
-    with ledger._context.database.writing() as connection:
-        for page in connection.execute(select(schema.journal)).all():
-            rows = dict[int, Row]()
-            for key, row in rows_from(page.body):
-                assert isinstance(row, Row)
-                rows[key] = change(row) if key == owner_id else row
-            this = update(schema.journal).where(schema.journal.c.number == page.number)
-            connection.execute(this.values(body=page_of(rows)))
+        connection.execute(update(schema.block).where(schema.block.c.packed).values(body=body))
 
 
 @pytest.mark.parametrize("read", ALL)
-def test_a_damaged_block_affects_only_its_own_autoscaler(
+def test_a_damaged_block_affects_only_its_own_time(
     opener: Opener, short_blocks: int, read: Callable[[Archive, str], object]
 ) -> None:
-    """The pages of the others continue. So does the shard, whose memory is in another table."""
+    """What was recorded later is shown. The shard continues, because its memory is in another table."""
     ledger = opener.ledger()
     for cycle in range(short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
     hurt_blocks(ledger, b"nonsense")
     archive = opener.archive()
-    assert [bool(read(archive, name)) for name in ("fine", "well")] == [True, True]
     assert archive.latest().keys() == set(NAMES)
-    if read is not ALL[1]:  # the newest cycle is in no block
-        with pytest.raises(StateError, match=r"autoscaler 'hurt': .*restore a backup"):
-            read(archive, "hurt")
-    assert opener.restart().recall([scaler("hurt")])["hurt"].at == decision(15 * short_blocks).now
+    later = at(15 * short_blocks)
+    for name in NAMES:
+        newest = archive.record_at(name)
+        assert newest is not None
+        assert newest.decision.now == later
+        assert [each.decision.now for each in archive.records(name, later)] == [later]
+        assert [each.time for each in archive.series(name, later)] == [later]
+        if read is not ALL[1]:  # the newest cycle is in no block
+            with pytest.raises(StateError, match=rf"autoscaler '{name}': .*restore a backup"):
+                read(archive, name)
+    assert opener.restart().recall([scaler("hurt")])["hurt"].at == later
 
 
 NONSENSE: dict[str, Callable[[Row], Row]] = {
-    "bytes": lambda row: replace(row, columns=(b"nonsense",) * 6),
+    "bytes": lambda row: replace(row, columns=(b"nonsense",) * COLUMNS),
     "another column's bytes": lambda row: replace(row, columns=tuple(reversed(row.columns))),
-    "fewer columns": lambda row: replace(row, columns=row.columns[:3]),
-    "no whole row": lambda row: replace(row, base=row.number - 1),
+    "a time before that cannot be": lambda row: replace(row, since=2**62),
     "a specification that is not there": lambda row: replace(row, spec=99),
     "a time that cannot be": lambda row: replace(row, at=2**62),
 }
@@ -88,7 +92,7 @@ def test_a_damaged_row_affects_only_its_own_autoscaler(opener: Opener, change: C
     """The rows of 63 others are in the same page."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
-    hurt_pages(ledger, change)
+    hurt_rows(ledger, change)
     archive = opener.archive()
     for read in ALL:
         assert [bool(read(archive, name)) for name in ("fine", "well")] == [True, True]
@@ -98,12 +102,12 @@ def test_a_damaged_row_affects_only_its_own_autoscaler(opener: Opener, change: C
 
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
-def test_a_damaged_row_of_the_journal_affects_only_history(opener: Opener, change: Callable[[Row], Row]) -> None:
+def test_a_damaged_row_of_a_block_affects_only_history(opener: Opener, change: Callable[[Row], Row]) -> None:
     """The memory for the next decision is in another row."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
-    hurt_pages(ledger, change)
+    hurt_rows(ledger, change)
     assert opener.restart().recall([scaler(name) for name in NAMES]) == before
 
 
@@ -172,7 +176,7 @@ def test_a_damaged_page_affects_only_history(opener: Opener, *, lost: bool) -> N
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
     with ledger._context.database.writing() as connection:
-        connection.execute(schema.journal.delete() if lost else update(schema.journal).values(body=b"nonsense"))
+        connection.execute(schema.block.delete() if lost else update(schema.block).values(body=b"nonsense"))
     ledger = opener.restart()
     assert ledger.recall([scaler(name) for name in NAMES]) == before
     assert opener.archive().latest().keys() == set(NAMES)
@@ -181,13 +185,13 @@ def test_a_damaged_page_affects_only_history(opener: Opener, *, lost: bool) -> N
 
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
 def test_a_damaged_row_does_not_block_packing(opener: Opener, short_blocks: int, change: Callable[[Row], Row]) -> None:
-    """If packing failed for ever, the journal would grow without limit."""
+    """If packing failed for ever, pages would fill the disk."""
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
-    hurt_pages(ledger, change)
+    hurt_rows(ledger, change)
     for cycle in range(1, 2 * short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
-    assert count_rows(ledger, "journal") <= short_blocks
+    assert count_blocks(ledger, packed=False) <= short_blocks
     archive = opener.archive()
     assert [len(list(archive.records(name))) for name in ("fine", "well")] == [2 * short_blocks + 1] * 2
     assert opener.restart().recall([scaler(name) for name in NAMES]).keys() == set(NAMES)
@@ -198,7 +202,7 @@ def test_packing_leaves_a_damaged_page_out(opener: Opener, short_blocks: int) ->
     ledger = opener.ledger()
     keep(ledger, *(decision(0, name) for name in NAMES))
     with ledger._context.database.writing() as connection:
-        connection.execute(update(schema.journal).values(body=b"nonsense"))
+        connection.execute(update(schema.block).values(body=b"nonsense"))
     for cycle in range(1, 2 * short_blocks + 1):
         keep(ledger, *(decision(15 * cycle, name) for name in NAMES))
     archive = opener.archive()

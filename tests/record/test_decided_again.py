@@ -59,7 +59,7 @@ from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.documents.lives import Recorded, named
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, drains, scaler
+from tests.record.samples import FLEET, START, at, count_blocks, drains, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.steering import steer
@@ -262,7 +262,7 @@ def test_decisions_of_an_eventful_life_can_be_repeated(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, idleness, two periods."""
-    monkeypatch.setattr("autoscaler.record.journal.PAGES_PER_BLOCK", 12)
+    monkeypatch.setattr("autoscaler.record.packing.PAGES_PER_BLOCK", 12)
     fleet = Fleet(sqlite_opener, seed)
     for tick in range(160):
         fleet.clock.advance(SHORT.total_seconds())
@@ -305,7 +305,7 @@ def test_more_than_an_hour_is_packed_and_decided_again(opener: Opener) -> None:
             fleet.follow()
         fleet.cycle(SHORT)
     archive = opener.archive()
-    assert count_rows(fleet.ledger, "detail") >= 3
+    assert count_blocks(fleet.ledger, packed=True) >= 2
     assert [bool(fleet.made[name]) for name in "abcd"] == [True, True, True, False]
     for name, made in fleet.made.items():
         check(archive, name, made)

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from autoscaler.model import ShardName
 from autoscaler.record import Ledger, State
 from autoscaler.record.database import Database, locate
 from autoscaler.record.member_rows import NOW
-from autoscaler.record.packing import full_segments, pack, replace_pages
 from autoscaler.record.shards import next_epoch
-from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, keep, save, scaler
 
@@ -137,28 +134,3 @@ def test_waits_are_bounded_by_default(postgresql_opener: Opener) -> None:
             for name in ("lock_timeout", "idle_in_transaction_session_timeout")
         ]
     assert limits == ["5s", "15s"]
-
-
-def test_pages_are_replaced_by_blocks_only_after_a_commit_that_adds_one(postgresql_opener: Opener) -> None:
-    """After a wall clock was set forward by a day, the shard of every segment seems to be gone."""
-    state, ledger = begun(postgresql_opener)
-    with (
-        another_process(postgresql_opener) as other,
-        another_process(postgresql_opener) as onlooker,
-        held_after(state._database._engine, "INSERT INTO journal") as (added, go_on),
-    ):
-        with other.writing() as connection:
-            (segment,) = full_segments(connection, to_micros(at(0) + timedelta(days=2)))
-            packed = pack(connection, segment)
-
-        def replace() -> None:
-            with other.writing() as connection:
-                replace_pages(connection, segment, packed)
-
-        with in_threads([lambda: save(ledger, decision(15))]) as ours:
-            assert added.wait(30)
-            with in_threads([replace]) as theirs:
-                until_blocked(onlooker)
-                go_on.set()
-    assert (ours, theirs) == ([], [])
-    assert [record.decision.now for record in postgresql_opener.archive().records("web")] == [at(0), at(15)]

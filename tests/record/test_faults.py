@@ -165,7 +165,7 @@ def test_a_write_that_arrived_is_counted_once_if_all_goes_well(opener: Opener) -
 def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener) -> None:
     """Its row was lost with the failed transaction. An id that only the process remembers would have no row."""
     ledger = opener.ledger()
-    with refused(ledger, "INSERT INTO journal"):
+    with refused(ledger, "INSERT INTO block"):
         keep(ledger, decision(0))
     keep(ledger, decision(15))
     expected = {"web": remember(scaler(), History(), decision(15))}
@@ -193,7 +193,7 @@ def test_after_a_commit_that_reports_failure_the_disk_counts(opener: Opener, mon
     assert [record.decision.now for record in opener.archive().records("web")] == [at(0), at(15), at(30)]
 
 
-@pytest.mark.parametrize("where", ["INSERT INTO journal", "UPDATE memory", "INSERT INTO sighting"])
+@pytest.mark.parametrize("where", ["INSERT INTO block", "UPDATE memory", "INSERT INTO sighting"])
 def test_a_failed_commit_keeps_no_part(opener: Opener, where: str) -> None:
     """A decision without its addition to the memory, or the reverse, would be wrong."""
     state = opener.state()
@@ -216,7 +216,7 @@ def test_two_writes_without_a_record_are_both_unfinished(opener: Opener) -> None
     for seconds, size in ((0, 8), (15, 12)):
         ledger.recall([scaler()])
         ledger.intend([rising(seconds, size)])
-        with refused(ledger, "INSERT INTO journal"):
+        with refused(ledger, "INSERT INTO block"):
             save(ledger, written(rising(seconds, size)))
     both = PendingWrite(12, 5, at(15), earlier=PendingWrite(8, 5, at(0)))
     assert ledger.recall([scaler()])["web"].pending == both

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from autoscaler.model import History, Observed, Sighting
 from autoscaler.record import Ledger, State, schema
+from autoscaler.record.rows import rows_by_id
 from tests.record.conftest import Opener, kept_for
 from tests.record.hosts import configured
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
@@ -132,14 +133,16 @@ def test_packing_skips_the_rows_of_a_forgotten_autoscaler(opener: Opener) -> Non
     ledger = shard(state, "left", "stays")
     keep(ledger, decision(0, "left", "left"), decision(0, "stays", "stays"))
     ledger = shard(state, "stays")
-    for cycle in range(12):
-        keep(ledger, decision(PAST + 10 + cycle, "stays", "stays"))
+    for minute in range(12):
+        keep(ledger, decision(PAST + 10 + 60 * minute, "stays", "stays"))
     assert len(list(opener.archive().records("stays"))) == 13
-    assert 1 not in ids(ledger)["detail"]
+    with ledger._context.readers.begin() as connection:
+        bodies = connection.execute(select(schema.block.c.body).where(schema.block.c.packed)).scalars().all()
+    assert {owner_id for body in bodies for owner_id, _ in rows_by_id(body)} == {2}
 
 
 def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
-    """The journal may still have rows of the forgotten one, which would become the new one's."""
+    """Blocks may still have rows of the forgotten one, which would become the new one's."""
     state = opener.state(KEEP)
     ledger = shard(state, "stays", "left")
     keep(ledger, decision(0, "stays", "stays"), decision(0, "left", "left"))

@@ -89,7 +89,7 @@ def names_of(name: ShardName, count: int) -> list[str]:
     return [next(mine) for _ in range(count)]
 
 
-def test_daemons_can_write_pages_of_one_journal_at_the_same_time(hosts: Hosts, short_blocks: int) -> None:
+def test_daemons_can_write_pages_of_one_chunk_at_the_same_time(hosts: Hosts, short_blocks: int) -> None:
     """A page has up to 64 autoscalers by their ids. Packing turns pages of both daemons into blocks."""
     found = two(hosts)
     cycles = 5 * short_blocks

@@ -39,21 +39,20 @@ def total(ledger: Ledger, table: Table) -> int:
 
 def numbers(ledger: Ledger, table: Table) -> list[int]:
     """Return the numbers of the remaining blocks of `add`."""
-    query = select(table.c.first).where(table.c.autoscaler_id == 99).order_by(table.c.first)
+    query = select(table.c.chunk).where(table.c.chunk > 0).order_by(table.c.id)
     with ledger._context.readers.begin() as connection:
         return list(connection.execute(query).scalars())
 
 
 def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
-    """Add blocks of another autoscaler, one a minute, the newest a day old."""
+    """Add blocks of other autoscalers, one a minute, the newest a day old."""
     newest = to_micros(START) - 24 * 3_600_000_000
     rows = [
         {
-            "autoscaler_id": 99,
-            "first": number,
+            "chunk": number,
             "since": until,
             "until": until,
-            "recorded": until,
+            "packed": True,
             "size": size,
             "body": random.randbytes(size),
         }
@@ -80,12 +79,12 @@ def test_nothing_is_deleted_while_there_is_room(opener: Opener) -> None:
 def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
     """Charts and events are small and are needed for longer."""
     ledger = opener.ledger(limited(10 * MB))
-    add(ledger, schema.detail, 150, MB // 10)
+    add(ledger, schema.block, 150, MB // 10)
     keep(ledger, decision(-24 * 3600))
     cycle(ledger)
-    left = numbers(ledger, schema.detail)
+    left = numbers(ledger, schema.block)
     assert left == list(range(left[0], 151))
-    assert 8.5 * MB < total(ledger, schema.detail) < 10 * MB
+    assert 8.5 * MB < total(ledger, schema.block) < 10 * MB
     assert count_rows(ledger, "change") == 1
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
@@ -93,7 +92,7 @@ def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
 def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
     """It is what explains the outage. Detail beyond half of the limit goes first, then history, then the rest."""
     ledger = opener.ledger(limited(10 * MB))
-    add(ledger, schema.detail, 40, MB // 10)
+    add(ledger, schema.block, 40, MB // 10)
     newest = to_micros(START) - 24 * 3_600_000_000
     fixed = {"autoscaler_id": 99, "spec": 1, "size": MB // 10}
     with ledger._context.database.writing() as connection:
@@ -104,7 +103,7 @@ def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
         connection.execute(insert(schema.change), rows)
     keep(ledger, decision(-24 * 3600))
     cycle(ledger)
-    assert numbers(ledger, schema.detail) == list(range(1, 41))
+    assert numbers(ledger, schema.block) == list(range(1, 41))
     assert 4 * MB < total(ledger, schema.change) < 6 * MB
     assert [cut.tier for cut in opener.archive().cuts()] == ["history"]
 

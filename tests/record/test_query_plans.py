@@ -44,8 +44,8 @@ FILL = (
         "SELECT n, 3, 2 * :old, 1, 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
-        "INSERT INTO detail (autoscaler_id, first, since, until, size, body) "
-        "SELECT n, 3, 2 * :old, 2 * :old, 0, '' FROM generate_series(1, :scalers) n"
+        "INSERT INTO block (chunk, since, until, packed, size, body) "
+        "SELECT n, 2 * :old, 2 * :old, n % 2 = 0, 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
         "INSERT INTO event (autoscaler_id, number, position, at, dry_run, type, reason, message) "

@@ -131,9 +131,9 @@ def test_cycles_that_are_deleted_during_a_read_are_left_out(opener: Opener) -> N
     cycles = opener.archive().records("web")
     first = next(cycles)
     with ledger._context.readers.begin() as connection:
-        blocks = list(connection.execute(select(schema.detail.c.first).order_by(schema.detail.c.first)).scalars())
+        blocks = list(connection.execute(select(schema.block.c.id).order_by(schema.block.c.id)).scalars())
     with ledger._context.database.writing() as connection:
-        connection.execute(delete(schema.detail).where(schema.detail.c.first == blocks[1]))
+        connection.execute(delete(schema.block).where(schema.block.c.id == blocks[1]))
     numbers = [(each.decision.now - at(0)).total_seconds() / 15 for each in (first, *cycles)]
     assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]
 

@@ -100,7 +100,7 @@ def test_an_intent_of_a_cycle_without_a_record_is_counted_once(opener: Opener) -
     ledger = shard(opener.state())
     cycle(ledger, falling(0, "s0", 1), GONE)
     intend(ledger, falling(15, "s0", 2))
-    with refused(ledger, "INSERT INTO journal"):
+    with refused(ledger, "INSERT INTO block"):
         save(ledger, apply_outcome(falling(15, "s0", 2), Written(2)))
     dry = replace(falling(30, "s0", 2), dry_run=True)
     ledger.recall([scaler("s0", "s0")])

@@ -148,13 +148,13 @@ def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypa
     monkeypatch.setattr("autoscaler.record.housekeeping._PAGES_KEPT_FREE", 8)
     ledger = sqlite_opener.ledger(kept_for())
     for cycle in range(24):
-        keep(ledger, *(decision(900 * cycle, f"s{k}") for k in range(20)), seen=noise(cycle))
+        keep(ledger, decision(900 * cycle), seen=noise(cycle, 3_000))
     sqlite_opener.close()  # which writes the log into the file
     file = sqlite_opener.folder / "state.db"
     before = file.stat().st_size
     ledger = sqlite_opener.ledger(kept_for(detail=timedelta(hours=1)))
     for cycle in range(24, 30):
-        keep(ledger, *(decision(900 * cycle, f"s{k}") for k in range(20)))
+        keep(ledger, decision(900 * cycle))
     sqlite_opener.close()
     assert file.stat().st_size < before / 2
 
@@ -172,7 +172,7 @@ def test_a_step_that_fails_keeps_no_other_from_being_done(opener: Opener, monkey
     def fail(*_: object) -> None:
         raise TypeError("a text, where a number is expected")
 
-    monkeypatch.setattr("autoscaler.record.housekeeping.full_segments", fail)
+    monkeypatch.setattr("autoscaler.record.housekeeping.full_chunks", fail)
     with pytest.raises(TypeError):
         ledger._context.housekeeper.tidy(at(30 * HOUR))
     assert before > 0

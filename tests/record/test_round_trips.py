@@ -23,12 +23,11 @@ from autoscaler.record.binary import Binary
 from autoscaler.record.entries import target_from, target_text
 from autoscaler.record.evaluation import (
     DECISION,
-    Columns,
+    all_columns,
     decision_columns,
     decision_from,
+    history_from,
     observation_from,
-    other_columns,
-    target_column,
 )
 from autoscaler.record.series import series_row
 from autoscaler.record.times import to_micros
@@ -40,16 +39,20 @@ from tests.replaced import replace
 many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # large values take a while
 
 
-def all_columns(seen: Observation, made: Decision) -> Columns:
-    return target_column(seen.target), *other_columns(seen, made)
-
-
 def observed_again(seen: Observation, made: Decision) -> Observation:
-    return observation_from(all_columns(seen, made), to_micros(made.now))
+    return observation_from(all_columns(seen, made, History()), to_micros(made.now))
 
 
 def made_again(made: Decision) -> Decision:
     return decision_from(decision_columns(made), to_micros(made.now), made.name, made.target)
+
+
+@given(values(History))
+@many
+def test_any_history_is_read_back(known: History) -> None:
+    columns = all_columns(observation(), decision(), known)
+    at = None if known.at is None else to_micros(known.at)
+    assert comparable(history_from(columns, at)) == comparable(known)
 
 
 @given(values(Decision))
@@ -181,7 +184,7 @@ def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
 
 def test_an_equal_cycle_has_equal_bytes() -> None:
     """Unchanged values need no room, because a cycle's time is in a column of its own."""
-    first = all_columns(observation(), decision(0))
-    second = all_columns(observation(), replace(decision(15), conditions=decision(0).conditions))
+    first = all_columns(observation(), decision(0), History())
+    second = all_columns(observation(), replace(decision(15), conditions=decision(0).conditions), History())
     assert first[DECISION] == second[DECISION]
     assert first[:2] == second[:2]

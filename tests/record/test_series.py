@@ -11,7 +11,7 @@ from autoscaler.record import SeriesRow, schema
 from autoscaler.record.times import to_micros
 from tests.decisions import bounds
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import at, count_rows, decision, keep, scaler
+from tests.record.samples import at, count_blocks, decision, keep, scaler
 from tests.replaced import replace
 
 
@@ -79,7 +79,7 @@ def test_packing_does_not_change_a_series(opener: Opener) -> None:
         rows = opener.archive().series("web")
         assert rows[:-1] == seen
         seen = list(rows)
-    assert count_rows(ledger, "detail") == 3
+    assert count_blocks(ledger, packed=True) == 3
 
 
 @pytest.mark.usefixtures("short_blocks")
@@ -121,6 +121,6 @@ def test_a_series_begins_with_the_change_to_the_newest_target(opener: Opener) ->
     keep(ledger, decision(0, target="old", size=5))
     keep(ledger, decision(15, target="new", size=7))
     with ledger._context.database.writing() as connection:
-        connection.execute(delete(schema.journal))
+        connection.execute(delete(schema.block))
     (row,) = opener.archive().series("web", at(30))
     assert (row.time, row.desired) == (at(30), 7)

@@ -13,7 +13,7 @@ from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 TABLES = (
-    schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.journal, schema.change, schema.event
+    schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.block, schema.change, schema.event
 )  # fmt: skip
 """The lost rows are newest ones. The lease is renewed, and the shards stay held."""
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -1,4 +1,4 @@
-"""Several shards of one connection on one state have their own targets and share the pages of the journal."""
+"""Several shards of one connection on one state have their own targets and share pages."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def ledgers(state: State, shards: int) -> list[Ledger]:
 
 
 def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, short_blocks: int) -> None:
-    """One shard packs the pages of all, with the whole rows of the others, which continue from their memory."""
+    """One shard packs the pages of all, with the rows of the others, which continue from their memory."""
     state, expected = opener.state(), Remembered()
     cycle(state.ledger(FLEET), NAMES, 0, expected)  # in one order, because all shards share their chunk
     shards = ledgers(state, 4)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
 _INTENDS: Final = re.compile(rb"(INSERT\s+INTO|UPDATE)\s+memory\b", re.IGNORECASE)
-_RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+journal\b", re.IGNORECASE)
+_RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+block\b", re.IGNORECASE)
 _SHARES: Final = b"sharing"
 INTENT: Final = "intent"
 """A commit of writes that will be sent."""

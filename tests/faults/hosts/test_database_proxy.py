@@ -23,7 +23,7 @@ def test_each_commit_is_recognized_by_its_statements(proxy: DatabaseProxy) -> No
     kinds: list[str] = []
     proxy.commits.on_commit = kinds.append
     with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:
-        for table in ("memory", "journal", "shard"):
+        for table in ("memory", "block", "shard"):
             connection.execute(f"CREATE TABLE {table} (number int)")
         connection.commit()
         for number in range(8):
@@ -33,7 +33,7 @@ def test_each_commit_is_recognized_by_its_statements(proxy: DatabaseProxy) -> No
             with connection.transaction():
                 connection.execute("INSERT INTO shard VALUES (%s)", (number,))
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO journal VALUES (%s)", rows)
+                cursor.executemany("INSERT INTO block VALUES (%s)", rows)
                 cursor.execute("INSERT INTO memory VALUES (%s)", (number,))
             with connection.transaction(force_rollback=True):
                 connection.execute("INSERT INTO memory VALUES (%s)", (number,))
