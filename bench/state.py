@@ -1,10 +1,9 @@
 """What an evaluation costs in the state: bytes that it keeps and writes, and the CPU time to record it.
 
-Kept are the bytes of the file after a checkpoint, written those that SQLite gave to the system on the way, the
-housekeeping's included. A cycle begins up to 5 ms after its tick, as a daemon's does.
+Kept are the bytes of the file when all cycles are packed, without its free pages; written those that SQLite gave to the
+system on the way, the housekeeping's included. A cycle begins up to 5 ms after its tick, as a daemon's does.
 
-`make bench-state`; `ARGS=10` takes a tenth of the cycles, which is quicker and says more bytes, as the newest cycles
-are not packed yet.
+`make bench-state`; `ARGS=10` takes a tenth of the cycles, which is quicker and says more bytes.
 """
 
 import random
@@ -61,35 +60,38 @@ class Recorded(NamedTuple):
 
 def record(workload: Workload, cycles: int) -> Recorded:
     """Record this number of cycles of a workload in a new SQLite state."""
-    scalers, states, chance = workload.scalers(), workload.states(), random.Random(7)
+    scalers, chance = workload.scalers(), random.Random(7)
     by_name = {scaler.name: scaler for scaler in scalers}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         before = _written()
-        state = State.open(None, folder, Retention())
+        state = State.open(None, folder, Retention(detail=timedelta(days=7)))
         ledger, busy = state.ledger("fleet"), 0.0
         for number in range(cycles):
             now = START + number * PERIOD + timedelta(microseconds=chance.randrange(_LATEST_TICK))
             histories = ledger.recall(scalers)
-            observed = workload.observe(scalers, states, now, chance)
+            observed = workload.observe(scalers, workload.states(), now, chance)
             decisions = decisions_of(scalers, observed, histories, now)
             begin = time.process_time()
             ledger.record(by_name, Observed(observed), decisions)
             busy += time.process_time() - begin
             state.tidy(now)
+        written = _written() - before
+        state.tidy(now + timedelta(hours=25))
         state.close()
         size = _bytes(folder / "state.db")
-        written = _written() - before
     count = cycles * len(scalers)
     return Recorded(size / count, written / count, busy / count * 10**6)
 
 
 def _bytes(file: Path) -> int:
-    """Return the bytes of the file after a checkpoint."""
-    connection = sqlite3.connect(file, isolation_level=None)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    """Return the bytes of the pages that hold something."""
+    connection = sqlite3.connect(file)
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
     connection.close()
-    return file.stat().st_size
+    return int((pages - free) * size)
 
 
 def _written() -> int:

@@ -12,7 +12,7 @@ LIMITS: Final = "limits"
 """The source of what the limits of the connection allow."""
 
 
-class Bound(Struct, frozen=True, gc=False, omit_defaults=True):
+class Bound(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """The minimum or the maximum."""
 
     size: int
@@ -25,7 +25,7 @@ class Bound(Struct, frozen=True, gc=False, omit_defaults=True):
     step, as one that metrics ask for."""
 
 
-class Bounds(Struct, frozen=True, gc=False):
+class Bounds(Struct, frozen=True, gc=False, array_like=True):
     """The sizes that are allowed. There are none if the minimum is above the maximum."""
 
     minimum: Bound

@@ -15,7 +15,7 @@ class ConditionType(StrEnum):
     SCALED_TO_ZERO = "ScaledToZero"
 
 
-class Condition(Struct, frozen=True, gc=False):
+class Condition(Struct, frozen=True, gc=False, array_like=True):
     """One aspect of an autoscaler's health."""
 
     type: str

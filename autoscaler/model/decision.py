@@ -23,7 +23,7 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-class Event(Struct, frozen=True, gc=False, omit_defaults=True):
+class Event(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """Something that happened in this cycle, as `kubectl describe` would list it."""
 
     type: EventType
@@ -34,7 +34,7 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True):
     """Of a change of size, also of one that failed or is a dry run's: OUT or IN; None: it is of another kind."""
 
 
-class Step(Struct, frozen=True, gc=False):
+class Step(Struct, frozen=True, gc=False, array_like=True):
     """One stage of a decision: what it did to the number and why."""
 
     source: str

@@ -10,21 +10,21 @@ from autoscaler.model.rule import NO_MEMORIES, Memories
 from autoscaler.model.steering import ManualControls
 
 
-class Recommendation(Struct, frozen=True, gc=False):
+class Recommendation(Struct, frozen=True, gc=False, array_like=True):
     """A size that the metrics asked for, before stabilization."""
 
     replicas: int
     at: datetime
 
 
-class ScaleEvent(Struct, frozen=True, gc=False):
+class ScaleEvent(Struct, frozen=True, gc=False, array_like=True):
     """A size change that was written; `change` > 0 in both directions."""
 
     change: int
     at: datetime
 
 
-class Status(Struct, frozen=True, gc=False):
+class Status(Struct, frozen=True, gc=False, array_like=True):
     """HPA's status after a step; a failed read or write leaves it as it was."""
 
     current: int = 0
@@ -32,7 +32,7 @@ class Status(Struct, frozen=True, gc=False):
     metrics: tuple[MetricOutcome, ...] = ()
 
 
-class PendingWrite(Struct, frozen=True, gc=False):
+class PendingWrite(Struct, frozen=True, gc=False, array_like=True):
     """A write that was announced and whose outcome is unknown: it had no answer, or the daemon died before one came."""
 
     size: int

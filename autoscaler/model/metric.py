@@ -11,7 +11,7 @@ _MAJORITY: Final = 0.5
 """More than this share of the instances is most of them."""
 
 
-class MetricOutcome(Struct, frozen=True, gc=False):
+class MetricOutcome(Struct, frozen=True, gc=False, array_like=True):
     """What one metric came to."""
 
     name: str

@@ -56,7 +56,7 @@ class Failure(Struct, frozen=True, gc=False):
 Reading: TypeAlias = InstanceReading | ValueReading
 
 
-class CivilTime(Struct, frozen=True, gc=False):
+class CivilTime(Struct, frozen=True, gc=False, array_like=True):
     """Civil time, by which schedules open and close, beside a cycle's `now`."""
 
     ahead: timedelta = timedelta(0)
@@ -76,7 +76,7 @@ class DrainOutcome(StrEnum):
     """The instance no longer waits: it ended, or its back end or another client let it go."""
 
 
-class DrainReport(Struct, frozen=True, gc=False):
+class DrainReport(Struct, frozen=True, gc=False, array_like=True):
     """What the daemon did for one drain, as far as it knows when a cycle observes."""
 
     instance: str

@@ -14,7 +14,7 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
-class Pause(Struct, frozen=True, gc=False):
+class Pause(Struct, frozen=True, gc=False, array_like=True):
     """Nothing is written in a direction; decisions are still made and shown."""
 
     direction: Direction
@@ -26,7 +26,7 @@ class Pause(Struct, frozen=True, gc=False):
     """When it ends by itself; None: only by `resume`."""
 
 
-class Override(Struct, frozen=True, gc=False):
+class Override(Struct, frozen=True, gc=False, array_like=True):
     """Bounds in place of the configuration's; None: the configuration's own."""
 
     minimum: int | None
@@ -37,7 +37,7 @@ class Override(Struct, frozen=True, gc=False):
     until: datetime | None
 
 
-class ManualControls(Struct, frozen=True, gc=False):
+class ManualControls(Struct, frozen=True, gc=False, array_like=True):
     """All that operators have asked of one autoscaler."""
 
     pause: Pause | None = None

@@ -1,7 +1,6 @@
 """Writes the decisions of one cycle as rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -30,8 +29,7 @@ Values: TypeAlias = dict[str, Any]
 COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """One decision to be recorded. No Entry changes before `Placed.apply`."""
 
     scaler: Autoscaler

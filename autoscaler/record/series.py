@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from autoscaler.model import MetricTarget, TargetType
+from autoscaler.model import MetricTarget, MetricType, TargetType
 from autoscaler.record.binary import Binary
 from autoscaler.record.evaluation import RARE_CHANGES, Columns
 from autoscaler.record.times import from_micros
@@ -40,10 +40,11 @@ class _Sizes(msgspec.Struct, array_like=True):
     desired: int | None
 
 
-class _MetricValue(msgspec.Struct):
-    """The part of a MetricOutcome that charts need."""
+class _MetricValue(msgspec.Struct, array_like=True):
+    """The first fields of a MetricOutcome."""
 
     name: str
+    type: MetricType
     target: MetricTarget
     value: int | None
     average_value: int | None
