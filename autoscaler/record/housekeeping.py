@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, text
 
 from autoscaler.model import Autoscaler
 from autoscaler.record import schema
@@ -16,6 +16,7 @@ from autoscaler.record.entries import Key, Newest, key_of
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut
 from autoscaler.record.packing import full_chunks, pack, replace_pages
+from autoscaler.record.sizes import COUNTED, delete_counted
 from autoscaler.record.times import micros_of, to_micros
 
 _EVERY_MICROS: Final = 60_000_000
@@ -57,7 +58,7 @@ class Housekeeper:
         self._latest = latest
         self._another = False
         """Whether another daemon was housekeeping at the last step."""
-        self._due = _NEVER
+        self._due = self._forget_due = _NEVER
         """By the wall clock, in microseconds."""
 
     @property
@@ -95,7 +96,8 @@ class Housekeeper:
         yield partial(self._pack, at)
         for table, before in _too_old(at, kept):
             yield partial(self._delete_oldest, table, before)
-        yield partial(self._forget, at - micros_of(kept.retention))
+        if not at < self._forget_due <= at + _HOUR:
+            yield partial(self._forget, at, at - micros_of(kept.retention))
         yield partial(self._cut, kept.max_bytes, at)
         yield self._give_back
 
@@ -116,9 +118,14 @@ class Housekeeper:
         with self._step() as connection:
             return connection is not None and _delete_oldest(connection, table, before) >= _ROWS_AT_ONCE
 
-    def _forget(self, before: int) -> bool:
+    def _forget(self, at: int, before: int) -> bool:
+        """Forget autoscalers once an hour, because this reads the row of each in the state."""
         with self._step() as connection:
-            return connection is not None and _forget(connection, before, self.configured) == _ROWS_AT_ONCE
+            if connection is None:
+                return False
+            more = _forget(connection, before, self.configured) == _ROWS_AT_ONCE
+        self._forget_due = at if more else at + _HOUR
+        return more
 
     def _cut(self, max_bytes: int, at: int) -> bool:
         with self._step() as connection:
@@ -155,7 +162,13 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
     last = connection.execute(
         select(at).where(at < before).order_by(at).offset(_ROWS_AT_ONCE - 1).limit(1)
     ).scalar_one_or_none()
-    return connection.execute(delete(table).where(at < before if last is None else at <= last)).rowcount
+    return _delete(connection, table, at < before if last is None else at <= last)
+
+
+def _delete(connection: Connection, table: Table, which: ColumnElement[bool]) -> int:
+    if table in COUNTED:
+        return delete_counted(connection, table, which)
+    return connection.execute(delete(table).where(which)).rowcount
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> int:
@@ -178,11 +191,11 @@ def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
     """Delete everything about these autoscalers. `gone`: their rows, with id and target."""
     if not gone:
         return
-    owner, ids = schema.autoscaler, [{"owner_id": row.id} for row in gone]
+    owner, ids = schema.autoscaler, [row.id for row in gone]
     for table in schema.metadata.sorted_tables:
         if "autoscaler_id" in table.c:
-            connection.execute(delete(table).where(table.c.autoscaler_id == bindparam("owner_id")), ids)
-    connection.execute(delete(owner).where(owner.c.id == bindparam("owner_id")), ids)
+            _delete(connection, table, table.c.autoscaler_id.in_(ids))
+    connection.execute(delete(owner).where(owner.c.id.in_(ids)))
     for table in (schema.sighting, schema.adapter_memory):
         used = select(owner.c.id).where(owner.c.target == table.c.target).exists()
         targets = [{"owner_target": row.target} for row in gone]

@@ -269,7 +269,7 @@ class Ledger:
             moment = self._moment_of(decisions)
             owners = self._owners(connection, [one.decision for one in prepared])
             pairs = list(zip(owners, prepared, strict=True))
-            recorded = write(connection, pairs, moment, notify=self._context.outbox.open)
+            recorded = write(connection, self.name, pairs, moment, notify=self._context.outbox.open)
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
             when = time_columns(moment, moment.now)

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.pages import MAX_BYTES, block_of
 from autoscaler.record.rows import Row, pack_rows, rows_by_id
+from autoscaler.record.sizes import HOUSEKEEPING, delete_counted, insert_counted
 from autoscaler.record.times import micros_of
 
 PAGES_PER_BLOCK: Final = 120
@@ -67,9 +68,8 @@ def replace_pages(connection: Connection, packed: Packed) -> None:
     """Replace the pages by the blocks, unless another daemon has done so since `pack`."""
     pages = _TABLE.c.id.in_(packed.pages) & ~_TABLE.c.packed
     if connection.execute(select(func.count()).where(pages)).scalar_one() == len(packed.pages):
-        connection.execute(delete(_TABLE).where(pages))
-        if packed.blocks:
-            connection.execute(insert(_TABLE), packed.blocks)
+        delete_counted(connection, _TABLE, pages)
+        insert_counted(connection, {_TABLE: packed.blocks}, HOUSEKEEPING)
 
 
 class _Rows:

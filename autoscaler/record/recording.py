@@ -11,7 +11,7 @@ from autoscaler.changed import changed
 from autoscaler.decide import remember
 from autoscaler.isolation import each
 from autoscaler.limits.connection_limits import counted_size
-from autoscaler.model import Autoscaler, Decision, Event, History, Observation
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName
 from autoscaler.moment import Moment
 from autoscaler.notices import notices
 from autoscaler.record import schema
@@ -22,6 +22,7 @@ from autoscaler.record.evaluation import DECISION, Columns, all_columns
 from autoscaler.record.outbox import rows_of
 from autoscaler.record.pages import pages_of
 from autoscaler.record.rows import Row
+from autoscaler.record.sizes import insert_counted
 from autoscaler.record.times import micros_of, to_micros
 
 Values: TypeAlias = dict[str, Any]
@@ -122,21 +123,29 @@ class Recorded(NamedTuple):
 
 
 def write(
-    connection: Connection, pairs: Sequence[tuple[Entry, Recording]], moment: Moment, *, notify: bool = False
+    connection: Connection,
+    name: ShardName,
+    pairs: Sequence[tuple[Entry, Recording]],
+    moment: Moment,
+    *,
+    notify: bool = False,
 ) -> Recorded:
     """Write the decisions with a constant number of statements.
 
-    `moment`: when their cycle began. `notify`: their notices are added to the outbox.
+    `name`: their shard. `moment`: when their cycle began. `notify`: their notices are added to the outbox.
     """
     broken = dict[str, Exception]()
     entries = {recording.name: entry for entry, recording in pairs}
     when = time_columns(moment, moment.now)
     placed = each([recording for _, recording in pairs], lambda one: one.place(entries[one.name], when), broken)
-    _insert(connection, schema.block, list(pages_of({one.entry.id: one.row for one in placed})))
     _write_specs(connection, placed)
     write_memory(connection, [(one.entry, one.memory) for one in placed])
-    _insert(connection, schema.change, [one.change for one in placed if one.change is not None])
-    _insert(connection, schema.event, [event for one in placed for event in one.events])
+    rows = {
+        schema.block: list(pages_of({one.entry.id: one.row for one in placed})),
+        schema.change: [one.change for one in placed if one.change is not None],
+        schema.event: [event for one in placed for event in one.events],
+    }
+    insert_counted(connection, rows, str(name))
     if notify:
         told = [each for one in placed for each in notices(one.entry.latest, one.recording.decision)]
         _insert(connection, schema.notice, rows_of(told, moment))

@@ -4,7 +4,7 @@ Times are microseconds since 1970, UTC, by the wall clock of the host that wrote
 that only this package reads (`binary`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -160,7 +160,15 @@ block = Table(
     Index("block_chunk", "chunk", "until"),
     Index("block_until", "until"),
 )
-Index("block_pages", block.c.chunk, sqlite_where=~block.c.packed, postgresql_where=~block.c.packed)
+_PAGES: Final = ~block.c.packed
+Index(
+    "block_pages",
+    block.c.chunk,
+    block.c.until,
+    block.c.packed,  # else SQLite reads each row for it
+    sqlite_where=_PAGES,
+    postgresql_where=_PAGES,
+)
 CHUNK: Final = 64
 
 change = Table(
@@ -207,7 +215,7 @@ steering = Table(
 )
 
 counter = Table(
-    "counter",  # STEERING is incremented by each change of that table, so that readers can cache it
+    "counter",  # STEERING is incremented by each change of that table, so that readers can cache it; of bytes: `sizes`
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
@@ -289,6 +297,15 @@ def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
     keys = [column.name for column in table.primary_key]
     replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
     return _compiled(dialect_name, statement.on_conflict_do_update(index_elements=keys, set_=replaced))
+
+
+def increase(connection: Connection, amounts: Mapping[str, int]) -> None:
+    """Add to these counters, which begin at 0."""
+    if amounts:
+        added = _insert(connection.dialect.name, counter)
+        total = {"value": counter.c.value + added.excluded.value}
+        rows = [{"name": name, "value": amount} for name, amount in sorted(amounts.items())]
+        connection.execute(added.on_conflict_do_update(index_elements=["name"], set_=total), rows)
 
 
 def replace_known(connection: Connection, table: Table, column: str, rows: Sequence[dict[str, Any]]) -> int:

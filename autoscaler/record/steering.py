@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Event, ManualControls
@@ -12,6 +12,7 @@ from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
 from autoscaler.record.recording import event_row
+from autoscaler.record.sizes import STEERING_EVENTS, insert_counted
 from autoscaler.record.times import to_micros
 
 STEERING: Final = Binary[ManualControls](ManualControls)
@@ -75,7 +76,7 @@ def _write_events(connection: Connection, events: Mapping[str, Event], at: int) 
     keys = {name: (row.id, row.number, 0 if row.last is None else row.last + 1) for name, row in found.items()}
     rows = [event_row(event, keys[name], at, dry_run=False) for name, event in events.items() if name in keys]
     if rows:
-        connection.execute(insert(table), rows)
+        insert_counted(connection, {table: rows}, STEERING_EVENTS)
 
 
 def read_steering(connection: Connection) -> Mapping[str, ManualControls | StateError]:

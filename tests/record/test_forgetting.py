@@ -165,5 +165,5 @@ def test_an_autoscaler_of_another_daemons_configuration_is_never_forgotten(postg
     state.leases.follow(configured(scaler("theirs"), scaler("ours", "ours")), "theirs")  # as another member's rows
     state.follow(KEEP, [scaler("ours", "ours")])
     for minutes in range(5):
-        keep(ledger, decision(PAST + 100 * minutes, "ours", "ours"))
+        keep(ledger, decision(PAST + 10 + 100 * minutes, "ours", "ours"))
     assert postgresql_opener.archive().latest().keys() == {"theirs", "ours"}

@@ -1,16 +1,20 @@
 """`state.maxSize`: the order in which data is deleted, and the data that always stays."""
 
 import random
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import Table, func, insert, select
+from sqlalchemy import Table, func, select
 
+from autoscaler.model import Direction, ManualControls, Pause
 from autoscaler.record import Archive, Ledger, Retention, schema
+from autoscaler.record.sizes import TIERS, counted_bytes, insert_counted, size_of
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import START, at, count_rows, decision, event, keep, scaler
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, scaler
 from tests.record.test_retention import noise
 from tests.replaced import replace
+from tests.steering import steer
 
 QUARTER = 900.0
 MB = 1_000_000
@@ -60,7 +64,7 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
         for until in (newest - 60_000_000 * (count - number),)
     ]
     with ledger._context.database.writing() as connection:
-        connection.execute(insert(table), rows)
+        insert_counted(connection, {table: rows}, FLEET)
 
 
 def cycle(ledger: Ledger, seconds: float = 0) -> None:
@@ -100,7 +104,7 @@ def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
             {**fixed, "number": number, "at": newest + number, "body": random.randbytes(MB // 10)}
             for number in range(1, 81)
         ]
-        connection.execute(insert(schema.change), rows)
+        insert_counted(connection, {schema.change: rows}, FLEET)
     keep(ledger, decision(-24 * 3600))
     cycle(ledger)
     assert numbers(ledger, schema.block) == list(range(1, 41))
@@ -148,3 +152,23 @@ def test_of_the_history_the_oldest_is_deleted_first(opener: Opener) -> None:
     assert history.until == at(3600 * 3)
     assert {row.first for row in opener.archive().events("web")} == {at(3600 * 4)}
     assert count_rows(ledger, "change") == 2
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_the_counted_bytes_are_those_of_the_rows(opener: Opener, *, left: bool) -> None:
+    """After packing, retention, cuts, steering, and an autoscaler that is forgotten."""
+    state = opener.state(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
+    ledger = state.ledger(FLEET)
+    for quarter in range(24):
+        names = ("web",) if left and quarter > 1 else ("web", "gone")
+        keep(ledger, *(decision(QUARTER * quarter, name, size=quarter, events=[event(message="ä")]) for name in names))
+        if quarter == 20:
+            steer(state, "web", ManualControls(Pause(Direction.BOTH, "ann", "", at(0), None)))
+    state.follow(limited(1), [scaler()])
+    keep(ledger, decision(QUARTER * 24))
+    with ledger._context.readers.begin() as connection:
+        counted = counted_bytes(connection)
+        for tier, tables in TIERS.items():
+            sums = [select(func.coalesce(func.sum(size_of(table)), 0)) for table in tables]
+            assert counted[tier] == sum(int(connection.execute(one).scalar_one()) for one in sums)
+    assert counted["detail"] > 0

@@ -23,7 +23,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import State, schema
-from autoscaler.record.max_size import DETAIL, HISTORY
+from autoscaler.record.sizes import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
 from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
 from autoscaler.rules.schedules import Schedules
