@@ -21,7 +21,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-hosts bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test coverage test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -65,9 +65,6 @@ bench-state: $(VENV)/installed-dev ## measure bytes and processor time of an eva
 
 bench-fleet: $(VENV)/installed-dev ## measure 10,000 autoscalers and a million series; ARGS=quick for a tenth
 	$(BIN)/python -m bench.fleet $(ARGS)
-
-bench-hosts: $(VENV)/installed-dev ## measure 3 daemons with 9,000 autoscalers on one PostgreSQL; ARGS="--autoscalers 900" for less
-	$(BIN)/python -m bench.hosts $(ARGS)
 
 bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -16,19 +16,19 @@ from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.cycle import CycleResult
-from autoscaler.documents.hosts import unheld
+from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
 from autoscaler.notify import Notifier
-from autoscaler.runtime import Membership, RunOptions, Runtime, Upkeep
+from autoscaler.runtime import Leadership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder
 from autoscaler.runtime.following import Following
 from autoscaler.runtime.options import make_state_folder, open_state, read, read_web
 from autoscaler.runtime.outside import Outside
-from autoscaler.runtime.requests import Moved, Reload
+from autoscaler.runtime.requests import Moved, Order, Reload, Resign
 from autoscaler.threads import Stop, Stopping, within
 from autoscaler.version import VERSION
 
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from autoscaler.web import WebServer
 
 _HEARTBEAT_SECONDS: Final = 1.0
-_RELOAD_SECONDS: Final = 60.0
-"""How long an HTTP client waits for a reload: running cycles may have to end first."""
+_ORDER_SECONDS: Final = 60.0
+"""How long an HTTP client waits for a reload or a resignation: running cycles may have to end first."""
 _STATE_SECONDS: Final = 5.0
 """How long the end, and /metrics, wait for a database that may not answer."""
-_T = TypeVar("_T")
-_RELOAD_BROKEN: Final = "the reload failed because of a bug; see the daemon's log, and please report it"
+_BROKEN: Final = "it failed because of a bug; see the daemon's log, and please report it"
 _STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -61,8 +60,10 @@ class Daemon:
         self._options = options
         self._logger = logger
         self._ready = False
-        self._requests: SimpleQueue[int | Reload | Moved] = SimpleQueue()
-        """Signals, reloads that were asked for over HTTP, and that there is something to do."""
+        self._failure: StateError | None = None
+        """Why this daemon stops by itself."""
+        self._requests: SimpleQueue[int | Order | Moved] = SimpleQueue()
+        """Signals, what was asked for over HTTP, and that there is something to do."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
@@ -76,20 +77,31 @@ class Daemon:
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
         self._metrics = metrics.Metrics(self.registry, clock, VERSION)
-        host = socket.gethostname()
-        self._notifier = Notifier(self._state.outbox, clock, logger, self._metrics.notices_sent, host)
         self._service = ServiceManager(clock)
-        shared = self._state.leases
-        self._membership = (
-            None if shared is None else Membership(shared, clock, logger, lambda: self._requests.put(Moved()))
+        lease = self._state.lease
+        self._leadership = (
+            None if lease is None else Leadership(lease, clock, logger, lambda: self._requests.put(Moved()))
         )
+        self._alone = options.once or options.dry_run
+        """Whether this daemon neither takes over nor stands by."""
         self._runtime = Runtime(
-            self._state, state_dir, clock, logger, self._report, self._metrics, self._stop, self._membership, host
+            self._state,
+            state_dir,
+            clock,
+            logger,
+            self._report,
+            self._metrics,
+            self._stop,
+            self._leadership,
+            alone=self._alone,
+        )
+        self._notifier = Notifier(
+            self._state.outbox, clock, logger, self._metrics.notices_sent, socket.gethostname(), self._leads
         )
         builder = Builder(state_dir, clock, logger, self._stop)
         self._outside = Outside(builder, clock, logger, lambda: self._requests.put(Moved()))
         answered, shards = self._metrics.state_answered, self._runtime.shards
-        self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, shards, clock, logger)
+        self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, self._leads, shards, clock, logger)
         self._following = Following(
             options,
             settings,
@@ -110,17 +122,21 @@ class Daemon:
             self._service.close()
             self._leave(ended=True)
             raise
+        self._watch(log_dropped)
+        ProcessCollector(registry=self.registry)
+        memory.freeze()
+
+    def _watch(self, log_dropped: Callable[[], int]) -> None:
+        """Show what other rooms count. Of a standby, what the leader shows, too, is left out."""
         metrics.watch_log(self.registry, log_dropped)
         metrics.watch_shards(self.registry, self._runtime.shards)
         metrics.watch_queries(self.registry, self._runtime.asked_alone)
-        metrics.watch_discovery(self.registry, self._outside.document)
-        metrics.watch_grants(self.registry, lambda: self._following.settings)
-        metrics.watch_state(self.registry, partial(self._asked, self._state.archive.size), clock)
-        if self._membership is not None:
-            ownership = partial(self._asked, self._state.archive.ownership)
-            metrics.watch_membership(self.registry, self._membership, lambda: len(unheld(ownership())), clock)
-        ProcessCollector(registry=self.registry)
-        memory.freeze()
+        metrics.watch_discovery(self.registry, lambda: self._outside.document() if self._leads() else DiscoveredList())
+        metrics.watch_grants(self.registry, lambda: self._following.settings if self._leads() else None)
+        size = partial(within, _STATE_SECONDS, self._state.archive.size)  # no silent database may hold up /metrics
+        metrics.watch_state(self.registry, size, self._clock, self._leads)
+        if self._leadership is not None:
+            metrics.watch_leadership(self.registry, self._leadership)
 
     def _follow_first(self) -> None:
         """Raises AdapterError, Stopping and StateError.
@@ -128,7 +144,7 @@ class Daemon:
         Alone on its state, a daemon does not start while a shard is late. One that shares it tries again, as later.
         """
         failure = self._following.begin()
-        if failure is not None and self._membership is None:
+        if failure is not None and (self._leadership is None or self._alone):
             raise failure
 
     def run(self) -> bool:
@@ -151,7 +167,10 @@ class Daemon:
         self._logger.info("stopping")
         self._guarded("outside", self._outside.close)
         self._guarded("web", web.stop)
-        return self._close()
+        ended = self._close()
+        if self._failure is not None:
+            raise self._failure
+        return ended
 
     def _turn(self, web: "WebServer") -> None:
         """What the main thread does every second, or sooner when it is asked for something. Raises Stopping."""
@@ -169,7 +188,7 @@ class Daemon:
             ("ticks", shards.keep_up),
             ("clock", shards.follow_clock),
             ("report", lambda: self._reporter.shards_hung(shards.hung())),
-            ("lease", lambda: self._membership and self._membership.check()),
+            ("lease", self._check_lease),
             ("shards", self._runtime.supervise),
             ("outside", self._follow_outside),
             ("metrics", self._following.count_served),
@@ -181,9 +200,10 @@ class Daemon:
     def _guarded(self, part: str, work: Callable[[], object]) -> None:
         self._barrier.run(part, work, None)
 
-    def _answer(self, request: "int | Reload | Moved | None", web: "WebServer") -> None:
-        if isinstance(request, Reload):
-            request.answer.put(self._barrier.run("reload", partial(self._reload, web), [_RELOAD_BROKEN]))
+    def _answer(self, request: "int | Order | Moved | None", web: "WebServer") -> None:
+        if isinstance(request, Order):
+            work = partial(self._reload, web) if isinstance(request, Reload) else self._resign
+            request.answer.put(self._barrier.run(type(request).__name__.lower(), work, [_BROKEN]))
         elif request == signal.SIGHUP:
             self._reload(web)
 
@@ -202,14 +222,8 @@ class Daemon:
     def once(self) -> tuple[bool, bool]:
         """A single cycle of every autoscaler: (whether nothing failed, whether every cycle ended).
 
-        A signal to stop changes nothing: the cycle is finished, and then it stops anyway. Raises StateError where other
-        daemons share the state: they serve some of them.
+        A signal to stop changes nothing: the cycle is finished, and then it stops anyway.
         """
-        try:
-            self._serve_alone()
-        except AutoscalerError:
-            self._close()
-            raise
         self._begin()
         self._notifier.follow(None)  # a single cycle does not wait for a receiver
         self._reporter.log_every_decision(True)
@@ -218,19 +232,6 @@ class Daemon:
         self._reporter.shards_hung(self._runtime.shards.hung())
         fine = ended and not self._reporter.failed_names
         return fine, self._close() and ended
-
-    def _serve_alone(self) -> None:
-        """Begin what daemons that are gone have held. Raises StateError where others run, AdapterError and Stopping."""
-        if self._membership is None:
-            return
-        if not self._stop.run_interruptibly(self._membership.wait_until_alone):
-            others = self._membership.members - 1
-            raise StateError(
-                f"the state is in use by {others} other daemon{'' if others == 1 else 's'}, which `autoscaler status` "
-                "lists; stop them, or give this one a state (state.url) and targets of its own"
-            )
-        if failure := self._runtime.supervise():
-            raise failure
 
     def _begin(self) -> None:
         self._logger.info(
@@ -252,13 +253,14 @@ class Daemon:
             clock=self._clock,
             registry=self.registry,
             ready=lambda: self._ready,
-            reload=self._request_reload,
+            reload=partial(self._order, Reload),
+            resign=partial(self._order, Resign),
             status=lambda: self._metrics.health.status(
                 self._following.settings,
                 self._runtime.shards,
                 VERSION,
                 self._started,
-                lease_lost=self._is_lease_lost(),
+                lease_failure=None if self._leadership is None else self._leadership.failure,
                 state_failure=self._upkeep.failure,
                 alone=self._runtime.asked_alone(),
                 discovered=self._outside.document(),
@@ -272,14 +274,14 @@ class Daemon:
         web.start()
         return web
 
-    def _request_reload(self) -> Sequence[str]:
-        """From the HTTP server's threads: have the main thread reload, and wait for what was wrong."""
-        request, until = Reload(), self._clock.monotonic() + _RELOAD_SECONDS
+    def _order(self, kind: type[Order]) -> Sequence[str]:
+        """From the HTTP server's threads: have the main thread do something, and wait for what was wrong."""
+        request, until = kind(), self._clock.monotonic() + _ORDER_SECONDS
         self._requests.put(request)
         problems = request.wait(lambda: self._stop.asked() or self._clock.monotonic() >= until)
-        if problems is None and self._stop.asked():  # no reload is begun any more
+        if problems is None and self._stop.asked():  # nothing is begun any more
             return [str(Stopping())]
-        late = f"the reload has not ended within {_RELOAD_SECONDS:.0f} s, and goes on; the log says what comes of it"
+        late = f"it has not ended within {_ORDER_SECONDS:.0f} s, and goes on; the log says what comes of it"
         return [late] if problems is None else problems
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's signature
@@ -287,7 +289,7 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _next_request(self) -> "int | Reload | Moved | None":
+    def _next_request(self) -> "int | Order | Moved | None":
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:
@@ -305,14 +307,26 @@ class Daemon:
             self._service.ready()
         return problems
 
-    def _is_lease_lost(self) -> bool:
-        return self._membership is not None and not self._membership.is_member
+    def _resign(self) -> Sequence[str]:
+        """Let another daemon lead. Returns why that was not possible."""
+        if self._alone:
+            return ["a dry run does not stand by; stop it instead"]
+        try:
+            self._runtime.resign()
+        except StateError as error:
+            return [str(error)]
+        return []
 
-    def _asked(self, read: Callable[[], _T]) -> _T:
-        """What a read of the state returns, for /metrics: no silent database may hold that up. Raises StateError."""
-        if self._is_lease_lost():
-            raise StateError("the lease is lost: the database does not answer")
-        return within(_STATE_SECONDS, read)
+    def _leads(self) -> bool:
+        return self._runtime.leads
+
+    def _check_lease(self) -> None:
+        if self._leadership is None:
+            return
+        self._leadership.check()
+        if self._alone and not self._leadership.leads and self._leadership.leader is not None:
+            self._failure = StateError(f"{self._leadership.leader} leads now, and a dry run does not stand by")
+            self._stop.ask()
 
     def _close(self) -> bool:
         ended = self._runtime.close() and not self._stop.left_behind()
@@ -328,8 +342,8 @@ class Daemon:
         """
 
         def leave() -> None:
-            if self._membership is not None:
-                self._membership.end(self._runtime.hanging())
+            if self._leadership is not None:
+                self._leadership.end(hanging=not ended)
             if ended:
                 self._state.close()
 

@@ -81,6 +81,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
                 registry=CollectorRegistry(),
                 ready=lambda: True,
                 reload=lambda: (),
+                resign=lambda: (),
                 status=partial(health.status, settings, SoundShards(), "0", now),
             ),
         )

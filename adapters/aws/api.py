@@ -106,9 +106,8 @@ class AwsApi:
         return answer
 
     def _wait(self, budget: Budget, where: str) -> None:
-        call: Call = self._of_thread.call
         self._refuse_late(where)
-        wait = budget.reserve(self._clock.monotonic(), self._until_deadline(), call.members)
+        wait = budget.reserve(self._clock.monotonic(), self._until_deadline())
         if wait is None:
             raise TargetDeferred(
                 f"{where}: the account's request budget is used up until the cycle's deadline; nothing was sent"

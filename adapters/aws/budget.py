@@ -27,13 +27,10 @@ class Budget:
         self._bucket = TokenBucket(_CAPACITY, 1 / _FASTEST)
         self._rate = _FASTEST
 
-    def reserve(self, now: float, patience: float, members: int = 1) -> float | None:
-        """Return the seconds to wait before one request; None, without taking a token, when longer than `patience`.
-
-        `members`: the number of daemons that divide the account's rate and burst.
-        """
+    def reserve(self, now: float, patience: float) -> float | None:
+        """Return the seconds to wait before one request; None, without taking a token, when longer than `patience`."""
         with self._lock:
-            self._bucket.burst, self._bucket.interval_seconds = max(1.0, _CAPACITY / members), members / self._rate
+            self._bucket.interval_seconds = 1 / self._rate
             return self._bucket.reserve(now, patience)
 
     def throttled(self, now: float) -> None:

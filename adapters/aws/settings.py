@@ -1,5 +1,6 @@
 """The settings that all connections to AWS have."""
 
+from collections.abc import Mapping
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
@@ -21,6 +22,15 @@ class AwsSettings(AdapterSettings):
     """The external id that the role's trust policy requires."""
     endpoint_url: str | None = Field(default=None, examples=["http://127.0.0.1:5000"])
     """One URL for all services of AWS instead of AWS's own."""
+
+    def place(self, environment: Mapping[str, str]) -> str:
+        """Return what tells the account and its region: the keys of this section, else boto3's variables.
+
+        The account's number is not known offline.
+        """
+        region = self.region or environment.get("AWS_DEFAULT_REGION")
+        parts = self.endpoint_url, self.role_arn, self.profile or environment.get("AWS_PROFILE"), region
+        return " ".join(part or "-" for part in parts)
 
     @field_validator("endpoint_url")
     @classmethod

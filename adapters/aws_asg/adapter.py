@@ -1,5 +1,6 @@
 """The adapter for the Auto Scaling groups of one account and region."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -53,6 +54,11 @@ class AwsAsg(Adapter):
             f"name: {target.name!r} is not a valid Auto Scaling group name; write the name alone, not the ARN, "
             "of at most 255 ASCII characters without spaces and colons"
         )
+
+    @staticmethod
+    def place(settings: AsgSettings) -> str:
+        """Return the account and the region, as far as they are known offline."""
+        return settings.place(os.environ)
 
     def __init__(self, context: AdapterContext[AsgSettings]) -> None:
         from adapters.aws.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3

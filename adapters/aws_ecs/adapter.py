@@ -1,5 +1,6 @@
 """The adapter for the ECS services of one account and region."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +52,11 @@ class AwsEcs(Adapter):
             f"name: {target.name!r} is not CLUSTER/SERVICE; write both names, not ARNs, each of at most 255 letters, "
             "digits, hyphens and underscores"
         )
+
+    @staticmethod
+    def place(settings: AwsSettings) -> str:
+        """Return the account and the region, as far as they are known offline."""
+        return settings.place(os.environ)
 
     def __init__(self, context: AdapterContext[AwsSettings]) -> None:
         from adapters.aws.api import AwsApi  # noqa: PLC0415 - loading the class must not import boto3

@@ -65,6 +65,11 @@ class DockerSwarm(Adapter):
             "of letters, digits, _, . and -, at most 63"
         )
 
+    @staticmethod
+    def place(settings: SwarmSettings) -> str:
+        """Return the engines' addresses."""
+        return " ".join(sorted(str(each) for each in resolve(settings, os.environ)))
+
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Read all targets with three lists (services, tasks, nodes), and one more while tasks change."""
         return self._addresses.observe(lambda: self._observe(targets, call), call) if targets else {}

@@ -13,7 +13,7 @@ from adapters.nomad.drains import NodeDrains
 from adapters.nomad.jobs import Group, Job, JobKey, job_and_group, job_path
 from adapters.nomad.policies import Policies
 from adapters.nomad.region import JobView, Region
-from adapters.nomad.settings import NomadSettings, namespace_of, region_of, resolve
+from adapters.nomad.settings import NomadSettings, addresses_of, namespace_of, region_of, resolve
 from autoscaler.target import (
     Adapter,
     AdapterContext,
@@ -92,6 +92,11 @@ class Nomad(Adapter):
             namespace=target.namespace or namespace_of(settings, os.environ),
             region=target.region or region_of(settings, os.environ) or _DEFAULT_REGION,
         )
+
+    @staticmethod
+    def place(settings: NomadSettings) -> str:
+        """Return the agents' addresses."""
+        return " ".join(sorted(addresses_of(settings, os.environ)))
 
     def __init__(self, context: AdapterContext[NomadSettings]) -> None:
         self._connection = resolve(context.settings, os.environ)

@@ -113,6 +113,11 @@ def namespace_of(settings: NomadSettings, environment: Mapping[str, str]) -> str
     return settings.namespace or environment.get("NOMAD_NAMESPACE") or DEFAULT_NAMESPACE
 
 
+def addresses_of(settings: NomadSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The URLs of the agents, at least one. Raises ValueError for an invalid $NOMAD_ADDR."""
+    return settings.addresses or (settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),)
+
+
 def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAccess:
     """Return how to reach the cluster. Raises AdapterError for an invalid setting or a missing secret file."""
     tls = settings.tls
@@ -124,8 +129,7 @@ def resolve(settings: NomadSettings, environment: Mapping[str, str]) -> AgentAcc
     skip = tls.insecure_skip_verify
     try:
         access = AgentAccess(
-            addresses=settings.addresses
-            or (settings.address or _url(environment.get("NOMAD_ADDR") or DEFAULT_ADDRESS),),
+            addresses=addresses_of(settings, environment),
             region=region_of(settings, environment),
             namespace=namespace_of(settings, environment),
             token_file=settings.token_file,

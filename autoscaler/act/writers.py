@@ -76,18 +76,16 @@ class Writers:
     def run(self, jobs: Sequence[Job], call: Call, busy: frozenset[TargetRef] = frozenset()) -> Mapping[str, Outcome]:
         """Run the writes in order and return their outcomes by autoscaler name, soon after the deadline at the latest.
 
-        The call's daemons divide the number of concurrent writes; each has at least one. Nothing is written to `busy`
-        targets, even if their earlier write has ended since. Raises what a write raised, and starts no further write
-        then.
+        Nothing is written to `busy` targets, even if their earlier write has ended since. Raises what a write raised,
+        and starts no further write then.
         """
         if self._alone:
             return {job.name: job.write() for job in jobs}
-        most = max(1, self._allowed // call.members)
         with self._changed:
             busy |= self._hanging.keys()
             cycle = _CycleWrites(deque(job for job in jobs if job.target not in busy))
             cycle.outcomes.update({job.name: _still_under_way(job) for job in jobs if job.target in busy})
-            wanted = min(len(cycle.waiting), most - len(self._hanging))
+            wanted = min(len(cycle.waiting), self._allowed - len(self._hanging))
         for _ in range(wanted):
             self._spawn(cycle, call.deadline)
         with self._changed:

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "override": "Set other bounds for a while.",
     "backup": "Write the daemon's state into one file.",
     "restore": "Replace the daemon's state by a backup.",
+    "resign": "Let another daemon lead.",
     "notify": "Send a notice to the webhook, to try it.",
     "forget": "Delete an autoscaler from the state.",
     "create": "Print the configuration of a new autoscaler.",

@@ -7,6 +7,7 @@ import typer
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.source import state_place
+from autoscaler.clock import SystemClock
 from autoscaler.text import clean
 
 
@@ -23,5 +24,5 @@ def forget(
         from autoscaler.record import forgetting  # noqa: PLC0415 - slow
 
         url, folder, _ = state_place(config_file)
-        targets = forgetting.forget(url, folder, name)
+        targets = forgetting.forget(url, folder, name, SystemClock().moment())
     typer.echo(f"{clean(name)}: forgotten, with {', '.join(clean(str(target)) for target in targets)}")

@@ -12,10 +12,9 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, Ser
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
-from autoscaler.cli.tables.listing import HEADER, SHARED_HEADER, WIDE_HEADER, cells, colours
+from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, cells, colours
 from autoscaler.cli.tables.notes import notes
 from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.status import ReloadStatus
 from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError
 from autoscaler.layout import Table
@@ -82,7 +81,9 @@ def get(
 
         found = look()
         if document:
-            listed = AutoscalerList(autoscalers=tuple(found), total=len(found), refused_reload=source.refused_reload)
+            listed = AutoscalerList(
+                autoscalers=tuple(found), total=len(found), refused_reload=source.refused_reload, led=source.led
+            )
             show_document(listed, Form(output.value))
             return
         if output is Output.NAME:
@@ -93,19 +94,18 @@ def get(
             return
         below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
-            below.show((), source.refused_reload)
+            below.show((), source)
             which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
-        shared = any(each.held_by is not None or each.unheld for each in found)
-        listing = _Listing(HEADER if output is Output.TABLE else SHARED_HEADER if shared else WIDE_HEADER)
+        listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER)
         listing.begin(found, header=not no_headers)
-        below.show(found, source.refused_reload)
+        below.show(found, source)
 
         def go_on() -> None:
             now_there = look()
             listing.go_on(now_there)
-            below.show(now_there, source.refused_reload)
+            below.show(now_there, source)
 
         if watch:
             repeat(go_on)
@@ -181,11 +181,11 @@ class _Notes:
         self._wide = wide
         self._shown: Sequence[str] = ()
 
-    def show(self, found: Sequence[Summary], refused: ReloadStatus | None) -> None:
+    def show(self, found: Sequence[Summary], source: DocumentSource) -> None:
         """Show the lines that were not shown last time, without regard to their ages."""
         on, errors, begun = screen(), not self._wide, False
-        lines = notes(found, refused, datetime.now(UTC), errors=errors)
-        without_ages = notes(found, refused, _ANY_TIME, errors=errors)
+        lines = notes(found, source.refused_reload, datetime.now(UTC), errors=errors, led=source.led)
+        without_ages = notes(found, source.refused_reload, _ANY_TIME, errors=errors, led=source.led)
         for line, key in zip(lines, without_ages, strict=True):
             if key not in self._shown:
                 if not begun and sys.stderr.isatty():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # their imports take half a second
 _Document = TypeVar("_Document", bound="Document")
 _CONNECT_SECONDS: Final = 3.0
 _ANSWER_SECONDS: Final = 15.0
-_RELOAD_SECONDS: Final = 75.0
+_ORDER_SECONDS: Final = 75.0
 """The daemon answers within 60 s."""
 _MAX_ANSWER: Final = 256 * 2**20
 """Bytes, enough for 100,000 autoscalers."""
@@ -129,12 +129,19 @@ class Server:
 
     def reload(self) -> Sequence[str]:
         """Reload the daemon's configuration. Returns the problems; with any, the previous one stays in force."""
-        path = f"{self._base.removesuffix(_API)}/-/reload"
-        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_RELOAD_SECONDS)
+        return self._order("reload")
+
+    def resign(self) -> Sequence[str]:
+        """Let another daemon lead. Returns why that was not possible."""
+        return self._order("resign")
+
+    def _order(self, word: str) -> Sequence[str]:
+        path = f"{self._base.removesuffix(_API)}/-/{word}"
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ORDER_SECONDS)
         status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
         if not kind.startswith("text/plain"):
             self._decoded(status, kind, content)  # raises what a refusal says
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another reload is under way
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another one is under way
             raise ServerError(f"{self.url} is busy: {content.decode(errors='replace').strip()}")
         return [] if status == HTTPStatus.OK else content.decode(errors="replace").splitlines()
 

@@ -127,6 +127,8 @@ class DocumentSource:
         self._local: Reads | None = None
         self.refused_reload: ReloadStatus | None = None
         """The daemon's last reload, if it was refused, from the last call of `autoscalers` or `named`."""
+        self.led = True
+        """Whether a daemon leads those that share the state, from the same call."""
         self._closing = ExitStack()
         for each in self._servers:
             self._closing.callback(each.close)
@@ -145,7 +147,7 @@ class DocumentSource:
             page = self.read(
                 AutoscalerList, "/autoscalers", offset=len(found), limit=_PAGE, name=name, labelSelector=fits
             )
-            self.refused_reload = page.refused_reload
+            self.refused_reload, self.led = page.refused_reload, page.led
             found += page.autoscalers
             if len(found) >= page.total or not page.autoscalers:
                 return found

@@ -22,10 +22,9 @@ def status(
     """Show the daemon, each Prometheus and connection, and the daemons that share the state.
 
     SHARDS: the connection's shards that run here, and those of them that hang. If several daemons share a PostgreSQL
-    state, the last table has a row for each, with the shards of each connection that it holds. LEASE: the time until
-    other daemons take these over, unless it renews. CONFIGURATION: whether it has the one that was loaded last.
-    Problems, and autoscalers that no daemon serves, are on stderr. Without a daemon, the command says that it is down,
-    shows the daemons that a PostgreSQL state lists, and exits with 1.
+    state, the last table has a row for each. LEASE: the time until a standby takes over, unless the leader renews.
+    CONFIGURATION: whether the leader has the one of the daemon that answers. Problems are on stderr. Without a daemon,
+    the command says that it is down, shows the daemons of a PostgreSQL state, and exits with 1.
     """
     with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
         try:
@@ -59,7 +58,7 @@ def _show(found: StatusDocument) -> None:
             typer.echo(problem, err=True)
     if not found.hosts.shared:
         return
-    if found.hosts.hosts:
-        show(["", *host_rows(found.hosts, screen())])
+    if rows := host_rows(found.hosts, screen()):
+        show(["", *rows])
     for line in notes(found.hosts):
         typer.echo(line, err=True)

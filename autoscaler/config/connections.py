@@ -15,7 +15,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, named
 from autoscaler.fields.find_values import Loc
-from autoscaler.fields.types import Count, Section, Text, suggest
+from autoscaler.fields.types import Count, Section, suggest
 from autoscaler.model import ConnectionLimits
 from autoscaler.target import Adapter, installed, load
 
@@ -66,20 +66,8 @@ def refused_keys(kind: type[Adapter]) -> Mapping[str, str]:
     return refused if kind.implements("discover") else {**refused, "discover": "has no scaling policies"}
 
 
-class Host(Section):
-    """The key of a connection's section whose targets are all on one machine."""
-
-    host: Annotated[Text, Field(max_length=253)] | None = None
-    """The machine whose daemon serves the targets, as `hostname` shows it. Required with a PostgreSQL state."""
-
-
-_OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
+OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
 """Keys of a section that the adapter does not see."""
-
-
-def own_keys(kind: type[Adapter]) -> frozenset[str]:
-    """Keys of a section of this type that its adapter does not see."""
-    return _OWN_KEYS | {"host"} if kind.one_host else _OWN_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +92,8 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         if kind is None:
             continue
         loc = ("adapters", name)
-        common, host = _common_of(loc, section, kind, problems), _host_of(loc, section, kind, problems)
-        given = {key: value for key, value in section.items() if key not in own_keys(kind)}
+        common = _common_of(loc, section, kind, problems)
+        given = {key: value for key, value in section.items() if key not in OWN_KEYS}
         try:
             settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
         except ValidationError as error:
@@ -113,16 +101,14 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
         else:
-            sections[name] = AdapterSection(
-                section["type"], settings, common.shards, host, kind.one_host, common.found()
-            )
+            sections[name] = AdapterSection(section["type"], settings, common.shards, kind.one_host, common.found())
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
 
 
 def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], problems: Problems) -> Common:
-    given = {key: section[key] for key in _OWN_KEYS - {"type"} if key in section}
+    given = {key: section[key] for key in OWN_KEYS - {"type"} if key in section}
     for key, why in refused_keys(kind).items():
         if key in given:
             problems.add((*loc, key), f"a connection of type {section['type']!r} {why}; remove it", of_key=True)
@@ -132,17 +118,6 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], proble
     except ValidationError as error:
         problems.add_validation(error, Common, loc)
         return Common()
-
-
-def _host_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], problems: Problems) -> str | None:
-    """The host; None: not given. A wrong one counts as given."""
-    if kind.one_host and "host" in section:
-        try:
-            return Host.model_validate({"host": section["host"]}).host
-        except ValidationError as error:
-            problems.add_validation(error, Host, loc)
-            return str(section["host"])
-    return None
 
 
 def type_of(name: str, section: Any, problems: Problems) -> type[Adapter] | None:

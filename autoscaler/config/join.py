@@ -13,8 +13,8 @@ from autoscaler.config.new_names import Admit, admit_all
 from autoscaler.config.outside import MAX_VALUES, TOO_MANY, Granted
 from autoscaler.config.settings import Settings
 from autoscaler.errors import Problem
-from autoscaler.model import Autoscaler, TargetRef
-from autoscaler.target import load
+from autoscaler.model import Autoscaler
+from autoscaler.target.scaled import Scaled
 
 
 class OutsideSet(NamedTuple):
@@ -33,7 +33,8 @@ def join(settings: Settings, sets: Sequence[OutsideSet], admit: Admit = admit_al
     `settings`: the main file's, or those that an earlier call returned. `admit`: limits new names.
     """
     names: dict[str, str] = {scaler.name: str(settings.path) for scaler in settings.autoscalers}
-    targets: dict[TargetRef, str] = {_canonical(scaler, settings): scaler.name for scaler in settings.autoscalers}
+    scaled = settings.identify()
+    targets: dict[Scaled, str] = {scaled(scaler.target): scaler.name for scaler in settings.autoscalers}
     queries: dict[str, set[tuple[str, str, bool]]] = {}
     owners = dict(settings.owners)
     accepted: list[Autoscaler] = []
@@ -46,11 +47,11 @@ def join(settings: Settings, sets: Sequence[OutsideSet], admit: Admit = admit_al
     for name, file, granted in sets:
         grant, used = settings.grants[name], queries.setdefault(name, set())
         for one in granted:
-            scaler = one.scaler
+            scaler, what = one.scaler, scaled(one.scaler.target)
             if scaler.name in names:
                 message = f"{scaler.name} is already the name of an autoscaler in {names[scaler.name]}; rename one"
-            elif one.target in targets:
-                message = f"{one.target} is already scaled by {targets[one.target]}; remove one of the two"
+            elif what in targets:
+                message = f"{one.target} is already scaled by {targets[what]}; remove one of the two"
             elif not one.queries <= used and len(used | one.queries) > grant.max_queries:
                 message = f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
             elif values[name] + one.values > MAX_VALUES:
@@ -61,7 +62,7 @@ def join(settings: Settings, sets: Sequence[OutsideSet], admit: Admit = admit_al
                     "maxQueries, at least 100); this one is served when an hour has passed for another; keep names"
                 )
             else:
-                names[scaler.name], targets[one.target], owners[scaler.name] = file, scaler.name, name
+                names[scaler.name], targets[what], owners[scaler.name] = file, scaler.name, name
                 used |= one.queries
                 values[name] += one.values
                 accepted.append(scaler)
@@ -82,8 +83,3 @@ def merged(*problems: Mapping[str, Sequence[Problem]]) -> Mapping[str, tuple[Pro
         for name, some in each.items():
             found[name] = (*found.get(name, ()), *some)
     return found
-
-
-def _canonical(scaler: Autoscaler, settings: Settings) -> TargetRef:
-    section = settings.adapters[scaler.target.adapter]
-    return load(section.type).canonical(scaler.target, section.settings)

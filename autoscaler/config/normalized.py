@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
-from autoscaler.config.connections import Common, own_keys, refused_keys
+from autoscaler.config.connections import OWN_KEYS, Common, refused_keys
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.loader import load_text, sections_of
 from autoscaler.config.problems import Problems
@@ -48,16 +48,15 @@ def normalized(path: Path) -> dict[str, Any]:
     found["schedules"] = {name: [_plain(each) for each in some] for name, some in entries.schedules.items()}
     found["autoscalers"] = [_plain(each) for each in entries.autoscalers.values()]
     found["adapters"] = {}
-    if file is None or not file.state.shared:  # a state with one daemon has no leases
+    if file is None or not file.state.shared:  # an SQLite state has one daemon and no lease
         del found["ha"]
     for name, section in connections.sections.items():
         kind = load(section.type)
-        own, refused = own_keys(kind) - {"type", "host"}, refused_keys(kind)
+        own, refused = OWN_KEYS - {"type"}, refused_keys(kind)
         written = {key: value for key, value in document.value["adapters"][name].items() if key in own}
-        host = {} if section.host is None else {"host": section.host}
         common = _plain(Common.model_validate(written, by_alias=True, by_name=False))
         shared = {key: value for key, value in common.items() if key not in refused}
-        found["adapters"][name] = {"type": section.type, **host, **shared, **_plain(section.settings)}
+        found["adapters"][name] = {"type": section.type, **shared, **_plain(section.settings)}
     return {key: found[key] for key, _ in keys_of(File).values() if key in found}  # in the file's order
 
 

@@ -36,6 +36,7 @@ _REMOVED: Final[Mapping[str, str]] = {
     "shadow": "a dry run decides from the real size in every cycle; remove it",
     "startUpSeconds": "remove it; `autoscaler replay` has --start-up",
     "serviceRate": "remove it; no rate of a queue is assumed",
+    "host": "remove it; what is on one machine belongs to the daemon there, whose state is an SQLite file",
 }
 """Keys that no longer exist -> what to do instead."""
 _MAX_STEP: Final = 64

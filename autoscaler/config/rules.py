@@ -14,6 +14,7 @@ from autoscaler.fields.find_values import Loc
 from autoscaler.model import TargetRef
 from autoscaler.rules import RULES
 from autoscaler.rules.rule import Written
+from autoscaler.target.scaled import Scaled, identify
 
 _WAKING: Final = ("Object", "External")
 _OF_INSTANCES: Final = ("resource", "containerResource")
@@ -23,7 +24,8 @@ _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
     """Adds duplicate names and targets, a minimum of 0 without a way up, and impossible targets, sizes and metrics."""
     names: dict[str, int] = {}
-    targets: dict[TargetRef, int] = {}
+    targets: dict[Scaled, int] = {}
+    scaled = identify({name: section.place for name, section in connections.sections.items()})
     for index, body in enumerate(raw if isinstance(raw, list) else ()):
         if not isinstance(body, dict):
             continue
@@ -45,27 +47,27 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
         if target is None:
             continue
         place = (*loc, "scaleTargetRef")
-        known = _consult(target, place, connections, problems)
+        _consult(target, place, connections, problems)
         _consult_about_size(target, body.get("maxReplicas"), (*loc, "maxReplicas"), connections, problems)
-        if (first := targets.setdefault(known, index)) != index:
+        if (first := targets.setdefault(scaled(target), index)) != index:
             line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
             message = f"{target} is already scaled by the autoscaler on line {line}; remove one of the two"
             problems.add((*place, "name"), message)
 
 
 def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
-    """Adds what is missing in a configuration for a shared state, and what an SQLite state does not use."""
+    """Adds what does not fit a shared state, and what an SQLite state does not use."""
     if "ha" in raw and not shared:
-        message = "an SQLite state has one daemon and no leases; remove ha, or write a PostgreSQL state.url"
+        message = "an SQLite state has one daemon and no lease; remove ha, or write a PostgreSQL state.url"
         problems.add(("ha",), message, of_key=True)
     for name, section in connections.sections.items() if shared else ():
         kind = connections.types[name]
-        if kind is not None and kind.one_host and section.host is None:
-            problems.add(
-                ("adapters", name, "host"),
-                "is missing; several daemons may share a PostgreSQL state, so write the name of the machine that runs "
-                "these targets, as `hostname` shows it",
+        if kind is not None and kind.one_host:
+            message = (
+                f"the targets of a connection of type {section.type!r} are on one machine, and daemons on several may "
+                "share a PostgreSQL state; move the connection to a daemon of its own, with an SQLite state"
             )
+            problems.add(("adapters", name, "type"), message)
 
 
 def check_rules(entries: Entries, problems: Problems) -> None:
@@ -138,25 +140,22 @@ def _consult_about_size(
         problems.add(place, wrong)
 
 
-def _consult(
-    target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems
-) -> TargetRef:
-    """The target's canonical name, as its adapter writes it. Adds what is wrong with it."""
+def _consult(target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems) -> None:
+    """Adds what is wrong with a target."""
     kind, section = connections.types.get(target.adapter), connections.sections.get(target.adapter)
     if kind is None or section is None:
-        return target
+        return
     try:
         wrong = kind.target_problem(target, section.settings)
-        known = kind.canonical(target, section.settings)
+        kind.canonical(target, section.settings)
+        kind.place(section.settings)
     except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
         wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
-        known = target
     if wrong is not None:
         key, _, message = wrong.partition(": ")
         if key not in _TARGET_KEYS:  # it says what is wrong, and not where
             key, message = "name", wrong
         problems.add((*place, key), message)
-    return known
 
 
 def check_grants(grants: Mapping[str, Grant], connections: Connections, problems: Problems) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from autoscaler.config.connections import Common, Host, refused_keys
+from autoscaler.config.connections import Common, refused_keys
 from autoscaler.config.outside import OutsideAutoscaler
 from autoscaler.config.sections import File
 from autoscaler.described import DescribedSchema
@@ -61,8 +61,6 @@ def _section(type_name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     shared = Common.model_json_schema(schema_generator=_Generator)
     definitions |= shared.pop("$defs")
     ours = {key: body for key, body in shared["properties"].items() if key not in refused_keys(kind)}
-    if kind.one_host:
-        ours |= Host.model_json_schema(schema_generator=_Generator)["properties"]
     properties = {"type": {"const": type_name}} | ours | section.get("properties", {})
     return section | {"properties": properties, "required": ["type", *section.get("required", [])]}
 

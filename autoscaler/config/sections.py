@@ -176,7 +176,7 @@ class File(Section):
     state: StateSettings = StateSettings()
     """Where state is kept."""
     ha: HaSettings = HaSettings()
-    """The leases of daemons that share a state."""
+    """The lease of the daemon that leads, of those that share a state."""
     web: WebSettings = WebSettings()
     """The daemon's own HTTP server."""
     log: LogSettings = LogSettings()

@@ -33,6 +33,7 @@ from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
 from autoscaler.rules.schedules import SharedSchedules
 from autoscaler.target import ExistingPath
+from autoscaler.target.scaled import Identify, Place, identify
 
 if TYPE_CHECKING:
     from autoscaler.config.origins import Origins
@@ -181,25 +182,25 @@ class StateSettings(Part):
 
 @dataclass(frozen=True, slots=True)
 class HaSettings(Part):
-    """The leases of daemons that share a PostgreSQL state, as in Kubernetes' leader election.
+    """The lease of the daemon that leads, of those that share a PostgreSQL state, as in Kubernetes' leader election.
 
     leaseDuration > renewDeadline > 1.2 x retryPeriod.
     """
 
     lease_duration: PositiveDuration = timedelta(seconds=15)
-    """How long other daemons see no renewal of a daemon before they take its shards over."""
+    """How long a standby sees no renewal before it takes the lease."""
     renew_deadline: PositiveDuration = timedelta(seconds=10)
-    """How long a daemon that cannot renew its lease continues to scale."""
+    """How long a leader that cannot renew its lease continues to scale."""
     retry_period: Annotated[PositiveDuration, at_least(timedelta(milliseconds=100))] = timedelta(seconds=2)
-    """How often a daemon tries to renew its lease; at least 100ms."""
+    """How often the leader renews the lease, and a standby looks at it; at least 100ms."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         duration, deadline, period = map(format_duration, (self.lease_duration, self.renew_deadline, self.retry_period))
         if self.lease_duration <= self.renew_deadline:
             raise ValueError(
-                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it, so that a daemon "
-                "stops scaling before another takes over"
+                f"leaseDuration {duration} is not longer than renewDeadline {deadline}; lengthen it, so that the "
+                "leader stops scaling before another daemon takes over"
             )
         if self.renew_deadline <= _JITTER * self.retry_period:
             raise ValueError(
@@ -248,12 +249,15 @@ class AdapterSection:
     settings: BaseModel
     shards: int = 1
     """How many shards its targets are divided into."""
-    host: str | None = None
-    """The machine whose daemon serves it; None: any daemon."""
     one_host: bool = True
     """Whether its targets are on one machine, so that the adapter keeps them at their sizes itself."""
     discover: Discover | None = None
     """Which autoscalers are made of what its back end has; None: none."""
+
+    @property
+    def place(self) -> Place:
+        """What tells where its targets are."""
+        return Place(self.type, self.settings)
 
 
 def _check_address(address: str) -> str:
@@ -365,6 +369,10 @@ class Settings:
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
     without_instance: tuple[Problem, ...] = ()
     """Errors of `check` of which `run` only warns: queries whose samples belong to no instance."""
+
+    def identify(self) -> Identify:
+        """Return the function that tells what an autoscaler scales, by its target in this configuration."""
+        return identify({name: section.place for name, section in self.adapters.items()})
 
     def grant_of(self, name: str) -> Grant | None:
         """Return the grant of an autoscaler; None for one of the main file."""

@@ -1,38 +1,29 @@
-"""The daemons that share a state, with their shards and differences of configuration."""
+"""The daemons that share a state: the leader and the standbys."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.status import DaemonStatus
-from autoscaler.model import ShardName
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import Followed, Member, Ownership
+    from autoscaler.record import Daemons, Leader
 
 
-class HostDocument(Document):
-    """One daemon that shares the state."""
+class LeaderDocument(Document):
+    """The daemon that leads: it serves every autoscaler."""
 
-    member: str
-    """Its id. It gets a new one each time that it joins."""
     name: str
-    """Host and process, as in an autoscaler's `heldBy`: `web-1, pid 4211`."""
+    """Host and process: `web-1, pid 4211`."""
     host: str
     version: str
-    joined: datetime
+    since: datetime
     lease_ends: datetime
-    """When other daemons take its shards over, unless it renews its lease."""
-    autoscalers: int
-    """The number that it serves."""
-    shards: Mapping[str, int]
-    """Adapter connection -> the number of its shards that the daemon holds."""
+    """When a standby takes over, unless the leader renews its lease."""
     loaded: datetime | None
     """When its configuration was loaded; null: not yet known."""
-    differs: tuple[str, ...]
-    """Autoscalers that differ from the configuration loaded last, or that only one of the two has; sorted."""
+    differs: bool | None
+    """Whether its configuration is another one than the answering daemon's; null: one of them is not known."""
 
 
 class HostList(Document):
@@ -41,11 +32,11 @@ class HostList(Document):
     shared: bool
     """false: the state is an SQLite file, which has one daemon."""
     at: datetime
-    """The time of this list. All times here are by the database's clock."""
-    hosts: tuple[HostDocument, ...]
-    """Sorted by name."""
-    unheld: tuple[str, ...]
-    """Autoscalers of the configuration loaded last that no daemon serves; sorted."""
+    """The time of this list. Times here are by the database's clock, except `loaded`, by the leader's own."""
+    leader: LeaderDocument | None
+    """null: no daemon leads, so nothing is scaled; or the state is not shared."""
+    standbys: tuple[str, ...]
+    """Host and process of each connected daemon that does not lead, sorted."""
 
 
 class StatusDocument(Document):
@@ -56,57 +47,24 @@ class StatusDocument(Document):
     hosts: HostList
 
 
-def host_list(ownership: "Ownership | None", now: datetime) -> HostList:
-    """Return the document. `ownership`: None if the state has one daemon; then `now` is the time of the list."""
-    if ownership is None:
-        return HostList(shared=False, at=now, hosts=(), unheld=())
-    wanted = _wanted(ownership)
-    hosts = sorted(
-        (_host(each, wanted, ownership) for each in ownership.members), key=lambda each: (each.name, each.member)
-    )
-    return HostList(shared=True, at=ownership.now, hosts=tuple(hosts), unheld=tuple(unheld(ownership)))
+def host_list(daemons: "Daemons | None", now: datetime, digest: str | None) -> HostList:
+    """Return the document. `daemons`: None if the state has one daemon; then `now` is the time of the list.
 
-
-def unheld(ownership: "Ownership | None") -> Sequence[str]:
-    """Return the autoscalers of the configuration loaded last that no daemon serves, sorted; None: none is shared.
-
-    No daemon holds their shard, or its holder has not loaded them yet, or another shard has claimed them.
+    `digest`: of the configuration of the daemon, or command, that asks; None: it has none.
     """
-    if ownership is None:
-        return ()
-    return sorted(name for name, each in _wanted(ownership).items() if not _is_served(name, each.shard, ownership))
+    if daemons is None:
+        return HostList(shared=False, at=now, leader=None, standbys=())
+    leader = None if daemons.leader is None else _leader(daemons.leader, digest)
+    return HostList(shared=True, at=daemons.now, leader=leader, standbys=daemons.standbys)
 
 
-def _is_served(name: str, shard: ShardName, ownership: "Ownership") -> bool:
-    own = ownership.follows.get(ownership.holders.get(shard, ""), {}).get(name)
-    return own is not None and own.shard == shard == ownership.claims.get(name)
-
-
-def _wanted(ownership: "Ownership") -> "Mapping[str, Followed]":
-    """Return the configuration that was loaded last."""
-    loaded = [each for each in ownership.members if each.loaded is not None]
-    newest = max(loaded, key=lambda each: (each.loaded, each.id), default=None)
-    return {} if newest is None else ownership.follows.get(newest.id, {})
-
-
-def _host(member: "Member", wanted: "Mapping[str, Followed]", ownership: "Ownership") -> HostDocument:
-    own = ownership.follows.get(member.id, {})
-    held = {shard for shard, holder in ownership.holders.items() if holder == member.id}
-    shards = Counter(sorted(shard.adapter for shard in held))
-    differs = () if member.loaded is None else _differing(own, wanted)
-    return HostDocument(
-        member=member.id,
-        name=member.place,
-        host=member.host,
-        version=member.version,
-        joined=member.joined,
-        lease_ends=member.until,
-        autoscalers=sum(each.shard in held and each.shard == ownership.claims.get(name) for name, each in own.items()),
-        shards=dict(shards),
-        loaded=member.loaded,
-        differs=tuple(differs),
+def _leader(leader: "Leader", digest: str | None) -> LeaderDocument:
+    return LeaderDocument(
+        name=leader.name,
+        host=leader.host,
+        version=leader.version,
+        since=leader.since,
+        lease_ends=leader.until,
+        loaded=leader.loaded,
+        differs=None if digest is None or leader.digest is None else digest != leader.digest,
     )
-
-
-def _differing(own: "Mapping[str, Followed]", wanted: "Mapping[str, Followed]") -> Sequence[str]:
-    return sorted(name for name in own.keys() | wanted.keys() if own.get(name) != wanted.get(name))

@@ -106,6 +106,7 @@ class Reads:
             autoscalers=tuple(self._summaries(shown, scalers, latest, self._clock.now())),
             total=len(names),
             refused_reload=None if reload is None or reload.successful else reload,
+            led=self._archive.is_led(),
         )
 
     def get_autoscaler(self, name: str) -> Detail:
@@ -149,8 +150,9 @@ class Reads:
         return self._status()
 
     def list_hosts(self) -> HostList:
-        """The daemons that share the state, and the shards of each."""
-        return host_list(self._archive.ownership(), self._clock.now())
+        """The daemons that share the state: the leader, and those that stand by."""
+        settings = self._settings()
+        return host_list(self._archive.daemons(), self._clock.now(), None if settings is None else settings.digest)
 
     def list_discovered(self) -> DiscoveredList:
         """The scaling policies that were discovered, and what became of each."""
@@ -174,8 +176,7 @@ class Reads:
         now: datetime,
     ) -> Sequence[Summary]:
         archive = self._archive
-        steering, seen, served = archive.steering(), archive.first_seen(), archive.served(names)
-        return summaries(names, scalers, latest, steering, now, seen, served)
+        return summaries(names, scalers, latest, archive.steering(), now, archive.first_seen())
 
     def _require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless the autoscaler is configured or remembered."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from autoscaler.documents.base import Document
+from autoscaler.document import Document
 from autoscaler.documents.level import Level
 
 

@@ -81,11 +81,6 @@ class _Summary(Document):
     first_seen: datetime | None
     last_decision: datetime | None
     error: str | None
-    held_by: str | None = None
-    """Host and process of the daemon that serves it, such as `web-1, pid 4211`; null: the state has one daemon, or
-    `unheld`."""
-    unheld: bool = False
-    """Whether several daemons share the state and none serves it."""
     unmeasured: str | None = None
     """The running instances without a usable sample: "4 of 5 instances have no sample of inflight: web-2, …", and those
     that warm up; null: each has a sample of every metric that counts."""
@@ -98,7 +93,7 @@ class _Summary(Document):
 
         Empty if there is none of these.
         """
-        wrong = self.error or ("no daemon serves it" if self.unheld else "") or self.problem or self.unmeasured
+        wrong = self.error or self.problem or self.unmeasured
         pause = self.steering.pause
         return wrong or (pause.text if pause is not None else self.limited_by) or ""
 
@@ -133,6 +128,8 @@ class AutoscalerList(Document):
     """The number on all pages."""
     refused_reload: ReloadStatus | None = None
     """The last reload, if it was refused; then the previous configuration stays in force."""
+    led: bool = True
+    """false: several daemons share the state and none leads, so sizes stay as they are."""
 
 
 def summary(
@@ -143,15 +140,11 @@ def summary(
     *,
     configured: bool,
     first_seen: datetime | None = None,
-    daemons: Mapping[str, str] | None = None,
 ) -> Summary:
     """Return the line of one autoscaler.
 
     `scaler`: its configuration; None: it was removed or is unknown. `decision`: the last. `steering`: in force now.
-    `daemons`: target, as text -> host and process of the daemon that serves it; None: the state has one daemon.
     """
-    held_by = _daemon(daemons, scaler) if daemons else None
-    unheld = configured and scaler is not None and daemons is not None and not daemons
     specs = () if scaler is None else scaler.metrics
     told = verdict(decision, steering)
     outcomes = decision.metrics if decision is not None else ()
@@ -162,7 +155,7 @@ def summary(
         reference=str(target) if target is not None else "",
         labels={} if scaler is None else dict(scaler.labels),
         state=told.state,
-        level=Level.WARNING if unheld and told.level is not Level.ERROR else told.level,
+        level=told.level,
         direction=told.direction,
         reason=told.condition and told.condition.reason,
         message=told.condition and told.condition.message,
@@ -181,8 +174,6 @@ def summary(
         first_seen=first_seen,
         last_decision=None if decision is None else decision.now,
         error=None if decision is None else decision.error,
-        held_by=held_by,
-        unheld=unheld,
         unmeasured=None if decision is None else unmeasured(decision.metrics),
         problem=None if decision is None else next(iter(decision.warnings), None),
         **memory_keys(decision),
@@ -196,11 +187,10 @@ def summaries(
     steering: Mapping[str, ManualControls],
     now: datetime,
     first_seen: Mapping[str, datetime] = MappingProxyType({}),
-    served: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Sequence[Summary]:
     """Return the lines of `names`, in their order.
 
-    `scalers`: the configuration's; None: it is unknown. `served`: `daemons` of each autoscaler that a daemon serves.
+    `scalers`: the configuration's; None: it is unknown.
     """
     found = []
     for name in names:
@@ -211,7 +201,6 @@ def summaries(
             steering=steering.get(name, ManualControls()).at(now),
             configured=scalers is None or name in scalers,
             first_seen=first_seen.get(name),
-            daemons=None if served is None else served.get(name, {}),
         )
         try:
             found.append(line(latest.get(name)))
@@ -220,14 +209,6 @@ def summaries(
             failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR, "error": problem}
             found.append(line(None).model_copy(update=failing))
     return found
-
-
-def _daemon(daemons: Mapping[str, str], scaler: Autoscaler | None) -> str:
-    """Return the daemon that serves the configured target, else one that serves another target of the same name."""
-    from autoscaler.record import target_text  # noqa: PLC0415 - slow, and `get` is to be quick
-
-    any_other = min(daemons.values())
-    return any_other if scaler is None else daemons.get(target_text(scaler.target), any_other)
 
 
 def _bounds(

@@ -31,7 +31,6 @@ class Drainer:
         clock: Clock,
         logger: Logger,
         is_current: Callable[[], bool] = lambda: True,
-        members: Callable[[], int] = lambda: 1,
         *,
         local: bool = False,
         pauses: Mapping[DrainAction, float] = MappingProxyType(PAUSES),
@@ -45,7 +44,7 @@ class Drainer:
         self._tools: Tools | None = None
         """None: the adapter has no instances that wait."""
         if adapter.drain_keys:
-            self._tools = Tools(adapter, nodes, clock, logger, is_current, members, local, pauses)
+            self._tools = Tools(adapter, nodes, clock, logger, is_current, local, pauses)
         self._jobs: dict[TargetRef, Mapping[str, Job]] = {}
         """Changed by the shard's thread alone. The jobs of a target are replaced as a whole."""
         self._free = most

@@ -42,8 +42,6 @@ class Tools:
     logger: Logger
     is_current: Callable[[], bool]
     """Whether the shard may still act; callable from any thread."""
-    members: Callable[[], int]
-    """How many daemons share the state."""
     local: bool
     """Whether the instances are processes of this machine."""
     pauses: Mapping[DrainAction, float]
@@ -171,7 +169,7 @@ class Job:
         clock = self._tools.clock
         moment = clock.moment()
         deadline = clock.monotonic() + CALL_SECONDS
-        return Call(moment.now, deadline, moment, self._tools.members(), self._may_act)
+        return Call(moment.now, deadline, moment, self._may_act)
 
     def _note(self, detail: str, *, failed: bool = False) -> None:
         """Note how it goes. Logged once while it stays the same. `failed`: by the back end that lets instances wait."""

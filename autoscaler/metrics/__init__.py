@@ -7,8 +7,8 @@ from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.text import CONTENT_TYPE, exposition
 from autoscaler.metrics.watch import (
     watch_discovery,
+    watch_leadership,
     watch_log,
-    watch_membership,
     watch_queries,
     watch_shards,
     watch_state,
@@ -22,8 +22,8 @@ __all__ = [
     "metered",
     "watch_discovery",
     "watch_grants",
+    "watch_leadership",
     "watch_log",
-    "watch_membership",
     "watch_queries",
     "watch_shards",
     "watch_state",

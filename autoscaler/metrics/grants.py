@@ -31,11 +31,16 @@ def grants_of(settings: Settings) -> tuple[GrantStatus, ...]:
     )
 
 
-def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings]) -> None:
-    """Show what is served and refused under each grant, of the configuration in force."""
+def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings | None]) -> None:
+    """Show what is served and refused under each grant, of the configuration in force.
+
+    `settings` returns that configuration; None: this daemon stands by, and leaves these series to the leader.
+    """
 
     def collect() -> Iterator[Metric]:
-        grants = grants_of(settings())
+        if (known := settings()) is None:
+            return
+        grants = grants_of(known)
         text = "Autoscalers that are served under a grant."
         yield gauge("grant_autoscalers", text, {each.name: each.autoscalers for each in grants}, "grant")
         text = "Problems of a grant's folder, files and autoscalers, for which some of them are not in force."

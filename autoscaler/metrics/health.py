@@ -36,7 +36,6 @@ _OF_THE_SERVER: Final = (TargetUnavailable, TargetNotWritten, TargetForbidden)
 """Errors of targets that concern the back end; other errors concern their target alone."""
 _MAX_ALONE: Final = 20
 """Queries listed, and autoscalers listed for each."""
-_LEASE_LOST: Final = "the lease is lost, for the database does not answer; this daemon scales nothing"
 _NONE_DISCOVERED: Final = DiscoveredList()
 _SEVERITY: Final = (Level.NORMAL, Level.WARNING, Level.ERROR)
 
@@ -86,9 +85,8 @@ class Health:
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
         """Follow a new configuration."""
         with self._lock:
-            self._connections = {name: known for name, known in self._connections.items() if name in connections}
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
-        self.forget_cycles()
+        self.serves(connections)
         self._reload = ReloadStatus(at=self._clock.now(), successful=True, problem=None, problems=0)
 
     def reload_failed(self, problems: Sequence[str]) -> None:
@@ -119,8 +117,14 @@ class Health:
                 known = known.succeeded(now)
             self._connections[connection] = known
 
-    def forget_cycles(self) -> None:
-        """Forget the cycles so far: the shards change, and one without autoscalers ends no cycle."""
+    def serves(self, connections: Collection[str]) -> None:
+        """Forget other connections, and the cycles so far: a shard without autoscalers ends no cycle.
+
+        A daemon that serves nothing, such as a standby, asks no Prometheus, so it forgets a failure, too.
+        """
+        with self._lock:
+            self._connections = {name: known for name, known in self._connections.items() if name in connections}
+            self._sources = self._sources if connections else {}
         self._cycles = {}
 
     def cycle_ended(self, shard: ShardName) -> None:
@@ -134,7 +138,7 @@ class Health:
         version: str,
         started: datetime,
         *,
-        lease_lost: bool = False,
+        lease_failure: str | None = None,
         state_failure: str | None = None,
         alone: Sequence[AskedAlone] = (),
         discovered: DiscoveredList = _NONE_DISCOVERED,
@@ -142,9 +146,8 @@ class Health:
     ) -> DaemonStatus:
         """Return the health of the configuration's servers and of the shards.
 
-        `lease_lost`: the daemon scales nothing. `state_failure`: why the state failed at its last check. `alone`: the
-        queries excluded from merging.
-        `discovered`: the policies that were discovered.
+        `lease_failure`: why the daemon neither leads nor stands by. `state_failure`: why the state failed at its last
+        check. `alone`: the queries excluded from merging. `discovered`: the policies that were discovered.
         """
         sources = tuple([self._source(name, settings, alone) for name in sorted(settings.prometheus)])
         missed, superseded = shards.missed(), shards.superseded()
@@ -156,9 +159,11 @@ class Health:
             ]
         )
         reload, grants, warnings = self._reload, grants_of(settings), self._warnings()
-        problems = [(Level.ERROR, _LEASE_LOST)] if lease_lost else []
+        problems = list[tuple[Level, str]]()
+        if lease_failure:
+            problems.append((Level.ERROR, f"the lease is lost, so this daemon scales nothing: {lease_failure}"))
         if state_failure:
-            problems.append((Level.ERROR, f"the state failed, so nothing is scaled: {state_failure}"))
+            problems.append((Level.ERROR, f"the state failed, so this daemon scales nothing: {state_failure}"))
         problems += _problems(reload, sources, connections, grants)
         problems += [(Level.WARNING, _undiscovered(each)) for each in discovered.connections if each.failing]
         problems += [(Level.WARNING, text) for text in _warned(warnings)]
@@ -170,7 +175,7 @@ class Health:
             autoscalers=len(settings.autoscalers),
             level=max([level for level, _ in problems], key=_SEVERITY.index, default=Level.NORMAL),
             problems=tuple([text for _, text in problems]),
-            lease_lost=lease_lost,
+            lease_lost=lease_failure is not None,
             last_reload=reload,
             sources=sources,
             connections=connections,

@@ -153,7 +153,7 @@ class Metrics:
         """Keep series for the autoscalers and adapter connections that this daemon serves, and for no others."""
         for name in self._adapters.difference(adapters):
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._call_seconds, self._call_failures)
-        self.health.forget_cycles()
+        self.health.serves(adapters)
         self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above

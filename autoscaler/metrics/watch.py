@@ -15,8 +15,6 @@ from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 
 _T = TypeVar("_T")
-_UNHELD_SECONDS: Final = 5.0
-"""Shortest interval between two counts of unserved autoscalers."""
 _STATE_SECONDS: Final = 60.0
 """Shortest interval between two reads of the state's size, which cost queries."""
 
@@ -34,16 +32,16 @@ class ShardCounts(Protocol):
         """Adapter -> how often a hung shard was superseded."""
 
 
-class MembershipCounts(Protocol):
-    """The values of `runtime.Membership` that are shown."""
+class LeadershipCounts(Protocol):
+    """The values of `runtime.Leadership` that are shown."""
 
     @property
-    def is_member(self) -> bool:
-        """Return whether the lease is valid."""
+    def leads(self) -> bool:
+        """Return whether this daemon leads."""
 
     @property
-    def members(self) -> int:
-        """Return how many daemons share the state."""
+    def differs(self) -> bool:
+        """Return whether the leader has loaded another configuration than this daemon."""
 
     @property
     def lost(self) -> int:
@@ -51,9 +49,6 @@ class MembershipCounts(Protocol):
 
     def seconds_left(self) -> float:
         """Return the seconds until the lease ends."""
-
-    def held(self) -> Collection[ShardName]:
-        """Return the shards that this daemon holds."""
 
 
 class _Costly(Generic[_T]):
@@ -71,7 +66,7 @@ class _Costly(Generic[_T]):
             self._asked = now
             try:
                 self._known = self._read()
-            except StateError:  # the cycles log it, and the lease's series show that the database is down
+            except StateError:  # the cycles log it
                 self._known = None
         return self._known
 
@@ -116,12 +111,17 @@ def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredL
     show(registry, collect)
 
 
-def watch_state(registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock) -> None:
-    """Show the size of the state. `size` may raise StateError; its series are then absent for a minute."""
+def watch_state(
+    registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock, leads: Callable[[], bool]
+) -> None:
+    """Show the size of the state. `size` may raise StateError; its series are then absent for a minute.
+
+    `leads` returns whether this daemon leads; the leader alone shows the size, so that sums over all daemons are true.
+    """
     latest = _Costly(size, clock, _STATE_SECONDS)
 
     def collect() -> Iterator[Metric]:
-        if (known := latest.get()) is None:
+        if not leads() or (known := latest.get()) is None:
             return
         yield gauge("state_size_bytes", "Size of the state, checked once a minute.", known.bytes)
         text = "When data was last deleted because the state reached state.maxSize."
@@ -136,26 +136,16 @@ def watch_log(registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
     show(registry, lambda: [counter("log_lines_dropped", text, dropped())])
 
 
-def watch_membership(
-    registry: CollectorRegistry, membership: MembershipCounts, unheld: Callable[[], int], clock: Clock
-) -> None:
-    """Show the lease of a daemon that shares its state, and the unserved autoscalers.
-
-    `unheld` may raise StateError; its series is then absent for a while.
-    """
-    unserved = _Costly(unheld, clock, _UNHELD_SECONDS)
+def watch_leadership(registry: CollectorRegistry, leadership: LeadershipCounts) -> None:
+    """Show whether a daemon that shares its state leads."""
 
     def collect() -> Iterator[Metric]:
-        text = "1 while this daemon's lease is valid; at 0 it scales nothing."
-        yield gauge("lease_held", text, membership.is_member)
-        text = "How long the daemon may continue without renewing its lease."
-        yield gauge("lease_seconds_left", text, max(0.0, membership.seconds_left()))
-        yield counter("lease_lost", "How often the lease was lost.", membership.lost)
-        yield gauge("members", "Daemons that share the state, as last seen.", membership.members)
-        held = Counter(sorted(name.adapter for name in membership.held()))
-        yield gauge("shards_held", "Shards that this daemon holds.", held, "adapter")
-        if (found := unserved.get()) is not None:
-            text = "Autoscalers of the newest loaded configuration that no daemon serves."
-            yield gauge("unheld", text, found)
+        text = "1 while this daemon leads, 0 while it stands by and scales nothing."
+        yield gauge("leader", text, leadership.leads)
+        text = "How long the leader may continue without renewing its lease; 0 of a standby."
+        yield gauge("lease_seconds_left", text, leadership.seconds_left())
+        yield counter("lease_lost", "How often the lease was lost.", leadership.lost)
+        text = "1 while the leader has loaded another configuration than this standby."
+        yield gauge("configuration_differs", text, leadership.differs)
 
     show(registry, collect)

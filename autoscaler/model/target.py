@@ -213,8 +213,6 @@ class Call:
     """In seconds on the context's `clock.monotonic()`."""
     moment: Moment | None = None
     """`now`, with what tells a clock that was set from time gone by; None: that is not known."""
-    members: int = 1
-    """How many daemons share the state now: each has its part of what the back end takes of all."""
     is_current: Callable[[], bool] = field(default=lambda: True, compare=False)
     """Of a write: whether the target is still this daemon's and this shard's. Asked by `seconds_left`."""
 

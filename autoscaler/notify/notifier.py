@@ -25,9 +25,19 @@ class Notifier:
     """Used by the main thread."""
 
     def __init__(
-        self, outbox: Outbox, clock: Clock, logger: Logger, count: Callable[[str, int], None], host: str
+        self,
+        outbox: Outbox,
+        clock: Clock,
+        logger: Logger,
+        count: Callable[[str, int], None],
+        host: str,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`count` is called with a result and how many notices it was of: those of Result, and `dropped`."""
+        """`count` is called with a result and how many notices it was of: those of Result, and `dropped`.
+
+        `leads` returns whether this daemon leads: a standby adds its own notices, which the leader sends.
+        """
+        self._leads = leads
         self._outbox = outbox
         self._clock = clock
         self._logger = logger
@@ -84,7 +94,7 @@ class Notifier:
         sent = True
         while sent and self._webhook is webhook:
             self._tidy()  # before each notice: a receiver can be so slow that some always wait
-            sent = self._outbox.send_oldest(lambda one: self._send(webhook, one))
+            sent = self._leads() and self._outbox.send_oldest(lambda one: self._send(webhook, one))
 
     def _tidy(self) -> None:
         """Add this daemon's own notices to the outbox, and delete what is beyond its limits."""

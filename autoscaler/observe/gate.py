@@ -1,4 +1,4 @@
-"""Limits the concurrent queries to one source, for all shards together and for all daemons that share a state."""
+"""Limits the concurrent queries to one source, for all shards together."""
 
 import threading
 from collections import deque
@@ -17,10 +17,8 @@ class Gate:
     """
 
     def __init__(self, limit: int) -> None:
-        """`limit`: concurrent queries of all daemons that share the state."""
         self._lock = threading.Lock()
         self._limit = limit
-        self._members = 1
         self._inside = 0
         self._heavy_inside = 0
         self._waiting: deque[threading.Event] = deque()
@@ -28,13 +26,13 @@ class Gate:
 
     @property
     def limit(self) -> int:
-        """Return this daemon's share of the limit, at least one."""
-        return max(1, self._limit // self._members)
+        """Return the number of concurrent queries."""
+        return self._limit
 
-    def follow(self, limit: int | None = None, members: int | None = None) -> None:
-        """Change the limit, or the number of daemons that divide it; None keeps the value. Running queries continue."""
+    def follow(self, limit: int) -> None:
+        """Change the limit. Running queries continue."""
         with self._lock:
-            self._limit, self._members = limit or self._limit, members or self._members
+            self._limit = limit
             self._admit()
 
     def enter(self, seconds: float, *, heavy: bool = False) -> bool:
@@ -59,8 +57,7 @@ class Gate:
             self._admit()
 
     def _admit(self) -> None:
-        limit = self.limit
-        while self._inside < limit:
+        while self._inside < self._limit:
             if self._waiting:
                 turn = self._waiting.popleft()
             elif self._heavy_waiting and not self._heavy_inside:

@@ -85,8 +85,6 @@ class Observer:
         `known`: the remembered sightings by target. `civil_ahead`: of civil time, as in `CivilTime`. Raises
         LateError if the process was suspended in between.
         """
-        for source in self._sources.values():
-            source.follow(call.members)
         began, due = self._clock.monotonic(), call.deadline
         call = replace(call, deadline=began + _SHARE * (call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)

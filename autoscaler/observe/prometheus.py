@@ -70,10 +70,6 @@ class Prometheus:
         """Return whether the server's clock is known to differ by a minute or more from one that shows `at` now."""
         return self.server_time is not None and self.server_time.differs(at, self._clock.monotonic())
 
-    def follow(self, members: int) -> None:
-        """Set the number of daemons that divide the source's limit, including this one."""
-        self._gate.follow(members=members)
-
     def query(self, expr: str, at: datetime, deadline: float) -> QueryResult:
         """Return the complete answer to an instant query, evaluated at `at`.
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Table
 
 from autoscaler.model import later
 from autoscaler.moment import STEP, Moment
-from autoscaler.record.member_rows import database_time
+from autoscaler.record.daemons import database_time
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 _T = TypeVar("_T")

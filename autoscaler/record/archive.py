@@ -1,6 +1,7 @@
 """Reads what was decided, when and why, for the command line, the page and the metrics."""
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from heapq import nlargest
 from pathlib import Path
@@ -12,10 +13,10 @@ from autoscaler.errors import StateError
 from autoscaler.model import Decision, ManualControls
 from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
+from autoscaler.record.daemons import Daemons, read_daemons, read_leader
 from autoscaler.record.database import Readers, locate, place
 from autoscaler.record.entries import Key, Newest, newest_cycles, newest_decisions
 from autoscaler.record.events import EventPage, event_page
-from autoscaler.record.members import Ownership, read_ownership, read_served
 from autoscaler.record.reading import recorded
 from autoscaler.record.series import SeriesRow
 from autoscaler.record.steering import read_steering
@@ -49,7 +50,7 @@ class Archive:
         self._of_others: Mapping[Key, Newest] = {}
         """The newest decisions of other daemons and earlier processes, as last read. Replaced as a whole.
 
-        It has autoscalers of a configuration alone: a team may rename its own without end.
+        It has autoscalers of the configuration alone: a team may rename its own without end.
         """
 
     @classmethod
@@ -169,11 +170,15 @@ class Archive:
         return rows
 
     def first_seen(self) -> Mapping[str, datetime]:
-        """Return the time of the first decision, by autoscaler name."""
+        """Return the time of the first decision, by autoscaler name. Leaves out damaged ones."""
         owner = schema.autoscaler
         query = select(owner.c.name, func.min(owner.c.first_at).label("first")).group_by(owner.c.name)
+        found = dict[str, datetime]()
         with self._readers.begin() as connection:
-            return {row.name: from_micros(row.first) for row in connection.execute(query)}
+            for row in connection.execute(query):
+                with suppress(ValueError, TypeError, ArithmeticError):
+                    found[row.name] = from_micros(row.first)
+        return found
 
     def steering(self) -> Mapping[str, ManualControls]:
         """Return pauses and overrides by autoscaler name, expired ones included, damaged ones left out."""
@@ -181,22 +186,19 @@ class Archive:
             found = read_steering(connection)
         return {name: asked for name, asked in found.items() if isinstance(asked, ManualControls)}
 
-    def ownership(self) -> Ownership | None:
-        """Return which daemons share the state and what each serves; None on SQLite, which has one daemon."""
+    def is_led(self) -> bool:
+        """Return whether a daemon leads those that share the state; True on SQLite, which has one daemon."""
+        if self._readers.url.get_backend_name() == "sqlite":
+            return True
+        with self._readers.begin(of_any_version=True) as connection:
+            return read_leader(connection) is not None
+
+    def daemons(self) -> Daemons | None:
+        """Return the daemons that share the state; None on SQLite."""
         if self._readers.url.get_backend_name() == "sqlite":
             return None
-        with self._readers.begin() as connection:
-            return read_ownership(connection)
-
-    def served(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]] | None:
-        """Return served autoscaler's name -> target as text -> the host and process of the daemon that serves it.
-
-        None on SQLite.
-        """
-        if self._readers.url.get_backend_name() == "sqlite":
-            return None
-        with self._readers.begin() as connection:
-            return read_served(connection, names)
+        with self._readers.begin(of_any_version=True) as connection:
+            return read_daemons(connection)
 
     def cuts(self) -> Sequence[Cut]:
         """Return what was deleted because of `state.maxSize`."""
@@ -221,12 +223,12 @@ class Archive:
             cycles = newest_cycles(connection)
             sqlite = connection.dialect.name == "sqlite"  # else other daemons commit, too
         for key, newest in list(published.items()):
-            if key in cycles and newest.number < cycles[key].number:  # another daemon holds its shard now
+            if key in cycles and newest.number < cycles[key].number:  # another daemon leads now
                 published.pop(key, None)
         mine, configured = dict(published), self._configured()
         others = {key: cycle for key, cycle in cycles.items() if key not in mine}
         self._alone = frozenset(mine) if sqlite and not others else None
-        served = {key for key, cycle in others.items() if cycle.followed or key in configured}
+        served = {key for key in others if key in configured}
         left = nlargest(_MAX_LEFT, others.keys() - served, key=lambda key: others[key].at)
         kept = {key: one for key, one in self._of_others.items() if key in served and one.number == others[key].number}
         read = self._read_newest((served - kept.keys()).union(left))

@@ -6,7 +6,7 @@ PostgreSQL is backed up with its own tools; `end_copied` ends what a restored da
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -15,15 +15,14 @@ from typing import Final
 
 from sqlalchemy import URL, Connection, delete, func, select
 
-from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
+from autoscaler.record.daemons import read_leader
 from autoscaler.record.database import Database, FileLock, driver_of, opened
+from autoscaler.record.fence import begin_generation
 from autoscaler.record.folder import open_private, remove_database, sync
-from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.member_rows import database_time
-from autoscaler.record.shards import begin_incarnation, incarnation_of
+from autoscaler.record.lease import free, new_token
 from autoscaler.record.times import from_micros
 
 _PARTIAL: Final = ".partial"
@@ -101,7 +100,7 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
         remove_database(new)
         leaving.callback(remove_database, new)
         os.close(open_private(new))
-        contents = _copy(source, new, after=_incarnation_of(where))
+        contents = _copy(source, new)
         kept = _put_aside(where, path)
         new.replace(path)
         sync(path.parent)
@@ -109,7 +108,7 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
 
 
 def end_copied(url: str | None, state_dir: Path) -> Contents:
-    """End what a PostgreSQL database believes that was restored from a copy: its members, claims, epochs and notices.
+    """End what a PostgreSQL database believes that was restored from a copy: its lease, epochs and notices.
 
     Raises StateError if a daemon uses the state; then nothing has changed.
     """
@@ -122,26 +121,21 @@ def end_copied(url: str | None, state_dir: Path) -> Contents:
         leaving.callback(database.close)
         with database.writing() as connection:
             versions.require_state(connection, place)
-            wait_for(connection, Lock.SHARING)  # no daemon can join meanwhile
-            now = database_time(connection)
-            _refuse_members(connection, now, place)
-            for table in (schema.follows, schema.member, schema.notice):
-                connection.execute(delete(table))
-            begin_incarnation(connection, max(now // 1_000_000, incarnation_of(connection) + 1))
+            connection.execute(select(schema.lease).with_for_update())  # no daemon can take it meanwhile
+            if (leader := read_leader(connection)) is not None:
+                raise StateError(
+                    f"{place} is in use by the daemon {leader.name}; first stop it, and those that stand by. The "
+                    "lease of a killed daemon ends by itself"
+                )
+            connection.execute(delete(schema.notice))
+            free(connection)
+            begin_generation(connection, new_token())
             return _contents_of(connection)
 
 
 def place_of(url: str | None, state_dir: Path) -> str:
     """Return the state's name in messages. Raises StateError."""
     return databases.place(databases.locate(url, state_dir))
-
-
-def _incarnation_of(where: URL) -> int:
-    """Return the incarnation of the replaced file; 0 if there is none, or it cannot be read."""
-    with suppress(StateError), opened(where, read_only=True) as connection:
-        if versions.holds_state(connection, databases.place(where)):
-            return incarnation_of(connection)
-    return 0
 
 
 def _put_aside(where: URL, path: Path) -> Path | None:
@@ -177,22 +171,8 @@ def _end_log(where: URL) -> None:
             raise
 
 
-def _refuse_members(connection: Connection, now: int, place: str) -> None:
-    table = schema.member
-    lately = table.c.renewed + table.c.duration > now
-    places = connection.execute(select(table.c.place).where(lately).order_by(table.c.place)).scalars().all()
-    if places:
-        raise StateError(
-            f"{place} is in use by {len(places)} daemon(s) ({'; '.join(places)}); stop them first. The lease of a "
-            "killed daemon ends by itself"
-        )
-
-
-def _copy(source: URL, target: Path, *, after: int | None = None) -> Contents:
-    """Copy an SQLite database, as of one moment, into an empty file, and check the copy. Raises StateError.
-
-    `after`: the copy begins an incarnation after this one and its own; None: it is a backup.
-    """
+def _copy(source: URL, target: Path) -> Contents:
+    """Copy an SQLite database, as of one moment, into an empty file, and check the copy. Raises StateError."""
     with opened(source, read_only=True) as connection:
         driver_of(connection).execute("VACUUM INTO ?", (str(target.absolute()),))
     with opened(_file_url(target), named=source) as copy:
@@ -201,9 +181,6 @@ def _copy(source: URL, target: Path, *, after: int | None = None) -> Contents:
         if found != [("ok",)]:
             raise StateError(f"{databases.place(source)} is damaged ({found[0][0]}); take an earlier backup")
         with copy.begin():
-            if after is not None:
-                seconds = int(SystemClock().now().timestamp())
-                begin_incarnation(copy, max(seconds, incarnation_of(copy) + 1, after + 1))
             contents = _contents_of(copy)
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # everything is in one file
     sync(target)

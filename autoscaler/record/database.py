@@ -169,7 +169,7 @@ class Database:
         self.url: Final = url
         self.sqlite: Final = url.get_backend_name() == "sqlite"
         self.guard: Callable[[], None] = lambda: None
-        """Raises StateError if nothing may be committed. Called before and after each transaction of SQLite."""
+        """Raises StateError if nothing may be committed. Called before each transaction, and after one of SQLite."""
         self._engine = connect(url, idle=idle, sessions=sessions, answer=answer)
         self._turn, self._turn_seconds = FairLock(), turn_seconds
 
@@ -177,6 +177,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Begin a transaction, committed at the end of the block. Raises StateError; a commit may have happened."""
         if not self.sqlite:
+            self.guard()
             with state_errors(self.url), self._engine.begin() as connection:
                 yield connection
             return
@@ -227,9 +228,10 @@ class Readers:
         self._engine = connect(url, read_only=True, answer=answer)
 
     @contextmanager
-    def begin(self) -> Iterator[Connection]:
-        """Begin a transaction. Raises StateError."""
-        self._guard()
+    def begin(self, *, of_any_version: bool = False) -> Iterator[Connection]:
+        """Begin a transaction. Raises StateError. `of_any_version`: to read only what no version changes."""
+        if not of_any_version:
+            self._guard()
         with state_errors(self.url), self._engine.begin() as connection:
             yield connection
 
@@ -295,7 +297,7 @@ def _first_line(error: object) -> str:
 class FileLock:
     """Prevents a second daemon on one SQLite file: both would scale the same targets.
 
-    The kernel releases the lock when the process ends. On PostgreSQL daemons share the state (`leases`).
+    The kernel releases the lock when the process ends. On PostgreSQL several daemons use the state (`lease`).
     """
 
     def __init__(self, url: URL) -> None:

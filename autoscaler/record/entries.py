@@ -30,9 +30,10 @@ from autoscaler.record.ages import UNKNOWN, booted_by, kept_age, time_columns
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import decision_columns, decision_from
 from autoscaler.record.times import from_micros, micros_of, to_micros
+from autoscaler.target.scaled import Scaled
 
-Key: TypeAlias = tuple[str, str]
-"""An autoscaler's name and its target. With another target it begins without a memory."""
+Key: TypeAlias = Scaled
+"""What an autoscaler scales. With another target it begins without a memory, with another name it goes on."""
 
 TARGET: Final = Binary[TargetRef](TargetRef)
 SPEC: Final = Binary[Autoscaler](Autoscaler)
@@ -53,15 +54,10 @@ class _Remembered(msgspec.Struct, array_like=True):
     spec: int
     """Number of the specification recorded last; 0: there is none."""
     spec_digest: bytes
-    """`digest_of` that specification."""
+    """`digest_of` that specification and the version of the package that decided by it."""
 
 
 _REMEMBERED: Final = Binary[_Remembered](_Remembered)
-
-
-def key_of(name: str, target: TargetRef) -> Key:
-    """Return the key of an autoscaler's memory."""
-    return name, target_text(target)
 
 
 @lru_cache(maxsize=65_536)  # called several times a cycle for every decision
@@ -77,7 +73,7 @@ def target_text(target: TargetRef) -> str:
 
 def target_from(text: str) -> TargetRef:
     """Return the target of `target_text`."""
-    parts = msgspec.json.decode(text.encode(), type=list[str | None])
+    parts = msgspec.json.decode(text, type=list[str | None])
     return TargetRef(*[part and part.encode("latin-1").decode("utf-8", "surrogatepass") for part in parts])  # type: ignore[arg-type]  # the first two are never None
 
 
@@ -90,6 +86,9 @@ class Entry:
 
     id: int = 0
     """Its id in the state; 0: it has no row."""
+    name: str = ""
+    target: str = ""
+    """The name, and the target as text, of its row in the state."""
     seq: int = 0
     """Counts the writes of its memory; 0: there was none."""
     stored: int | None = None
@@ -105,7 +104,7 @@ class Entry:
     spec: int = 0
     """Number of the specification recorded last; 0: there is none."""
     spec_digest: bytes = b""
-    """`digest_of` that specification."""
+    """`digest_of` that specification and the version of the package that decided by it."""
     scaler: Autoscaler | None = None
     """That specification; None: this process has not recorded it."""
     latest: Decision | None = None
@@ -122,13 +121,13 @@ class Entry:
         """Return the `seq` of the next write, in a cycle at `now`.
 
         The first is a time and not 1. So it differs from that of another autoscaler whose id was reused because the
-        database lost commits.
+        database lost commits. Raises OverflowError if a damaged one is the largest.
         """
-        return self.seq + 1 if self.seq else to_micros(now)
+        return in_64_bits(self.seq + 1) if self.seq else to_micros(now)
 
-    def stored_as(self, owner_id: int, seq: int | None) -> None:
+    def stored_as(self, owner_id: int, seq: int | None, name: str, target: str) -> None:
         """Note that the state has a row with this `seq`, or none, that is not newer than this memory."""
-        self.id, self.stored = owner_id, seq
+        self.id, self.stored, self.name, self.target = owner_id, seq, name, target
         if seq != self.seq:
             self.scaler, self.spec_digest = None, b""
 
@@ -233,16 +232,16 @@ class Newest(NamedTuple):
 
 
 def newest_decisions(connection: Connection, only: Collection[Key] | None = None) -> Mapping[Key, Newest]:
-    """Return the newest decision by autoscaler and target, of `only` these; None: of all. Skips damaged ones."""
+    """Return the newest decision of `only` these; None: of all. Skips damaged ones."""
     if only is not None and not only:
         return {}
     owner, memory = schema.autoscaler, schema.memory
-    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.body)
-    if only is not None and (names := schema.few({name for name, _ in only})) is not None:
-        query = query.where(owner.c.name.in_(names))
+    query = select(owner.c.scaled, owner.c.name, owner.c.target, memory.c.number, memory.c.at, memory.c.body)
+    if only is not None and (few := schema.few(only)) is not None:
+        query = query.where(owner.c.scaled.in_(few))
     found = dict[Key, Newest]()
     for row in connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id)):
-        key = row.name, row.target
+        key = row.scaled
         try:
             with readable(row.name):
                 newest = newest_of(row) if only is None or key in only else None
@@ -275,17 +274,14 @@ class Cycle(NamedTuple):
     number: int
     at: int
     """Microseconds since 1970."""
-    followed: bool
-    """Whether a daemon's configuration has the autoscaler; always False on SQLite."""
 
 
 def newest_cycles(connection: Connection) -> Mapping[Key, Cycle]:
-    """Return the newest recorded cycle by autoscaler and target."""
-    owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
-    followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
-    query = select(owner.c.name, owner.c.target, memory.c.number, memory.c.at, followed.label("followed"))
+    """Return the newest recorded cycle of each autoscaler."""
+    owner, memory = schema.autoscaler, schema.memory
+    query = select(owner.c.scaled, memory.c.number, memory.c.at)
     rows = connection.execute(query.join(memory, memory.c.autoscaler_id == owner.c.id))
-    return {(row.name, row.target): Cycle(row.number, row.at, bool(row.followed)) for row in rows}
+    return {row.scaled: Cycle(row.number, row.at) for row in rows}
 
 
 class Loaded(NamedTuple):
@@ -303,38 +299,37 @@ def load_entries(
     keys: Collection[Key] | None = None,
     held: Mapping[Key, Entry] | None = None,
 ) -> Loaded:
-    """Return the memories of an adapter connection's autoscalers. Raises StateError.
+    """Return the memories of these autoscalers; with `keys` None, of an adapter connection's. Raises StateError.
 
-    `moment`: now. `keys`: only these autoscalers. `held`: the memories that this process has. Of each autoscaler the
-    newer one is returned: the database may have lost commits.
+    `name`: the connection. `moment`: now. `held`: the memories that this process has. Of each autoscaler the newer one
+    is returned: the database may have lost commits.
     """
     owner, memory = schema.autoscaler, schema.memory
-    of = owner.c.connection == name
-    if keys is not None and (names := schema.few({each for each, _ in keys})) is not None:
-        of &= owner.c.name.in_(names)
-    query = (
-        select(owner.c.id, owner.c.name, owner.c.target, memory)
-        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
-        .where(of)
+    query = select(owner.c.id, owner.c.scaled, owner.c.name, owner.c.target, memory).outerjoin(
+        memory, memory.c.autoscaler_id == owner.c.id
     )
+    if keys is None:
+        rows = connection.execute(query.where(owner.c.connection == name)).all()
+    else:
+        rows = [
+            row for some in schema.batches(keys) for row in connection.execute(query.where(owner.c.scaled.in_(some)))
+        ]
     entries, damaged = dict[Key, Entry](), dict[Key, str]()
     lost = dict(held or {})
-    for found in connection.execute(query):
-        key = found.name, found.target
-        if keys is not None and key not in keys:
-            continue
+    for found in rows:
+        key = found.scaled
         mine = lost.pop(key, None)
         if mine is not None and mine.seq >= (found.seq or 0):
-            mine.stored_as(found.id, found.seq)
+            mine.stored_as(found.id, found.seq, found.name, found.target)
             entries[key] = mine
             continue
         try:
             with readable(found.name):
-                entries[key] = Entry(found.id) if found.seq is None else _entry(found, moment)
+                entries[key] = Entry(found.id, found.name, found.target) if found.seq is None else _entry(found, moment)
         except StateError as error:
-            damaged[key] = f"{error}; or rename the autoscaler, which then begins without a memory"
+            damaged[key] = f"{error}; or let it begin without a memory: `autoscaler forget {found.name}`"
     for mine in lost.values():
-        mine.stored_as(0, None)
+        mine.stored_as(0, None, "", "")
     return Loaded(entries | lost, damaged)
 
 
@@ -360,6 +355,8 @@ def _entry(row: Any, moment: Moment) -> Entry:
     )
     return Entry(
         id=row.id,
+        name=row.name,
+        target=row.target,
         seq=row.seq,
         stored=row.seq,
         number=row.number,

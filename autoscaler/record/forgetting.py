@@ -1,66 +1,61 @@
 """Deletes one autoscaler from the state, for `autoscaler forget`."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any, Final
 
-from sqlalchemy import URL, Connection, and_, delete, select
+from sqlalchemy import URL, Connection, select
 
 from autoscaler.errors import StateError
-from autoscaler.model import ShardName, TargetRef
+from autoscaler.model import TargetRef
+from autoscaler.moment import Moment
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
+from autoscaler.record.ages import age_of, read_database_time
+from autoscaler.record.daemons import read_leader
 from autoscaler.record.database import Database, FileLock, opened
-from autoscaler.record.entries import target_from
+from autoscaler.record.entries import SPEC, target_from
 from autoscaler.record.housekeeping import delete_all_of
 from autoscaler.record.locks import Lock, wait_for
-from autoscaler.record.member_rows import database_time
+
+_PERIODS: Final = 4
+"""Sync periods without a decision after which an autoscaler counts as not served by a daemon that runs."""
+_LEAST: Final = timedelta(minutes=1)
 
 
-def forget(url: str | None, state_dir: Path, name: str) -> Sequence[TargetRef]:
-    """Release an autoscaler's claims and delete everything about it, its history included.
+def forget(url: str | None, state_dir: Path, name: str, moment: Moment) -> Sequence[TargetRef]:
+    """Delete everything about an autoscaler, its history included. `moment`: now, on this machine.
 
-    Returns the targets that it had. Raises StateError, also if a live daemon serves it or the state does not know it.
+    Returns the targets that it had. Raises StateError, also if a daemon serves it or the state does not know it. A
+    daemon serves it if it runs and has decided about it lately.
     """
     where = databases.locate(url, state_dir)
     with opened(where, read_only=True) as connection:
         versions.require_state(connection, databases.place(where))
     with ExitStack() as leaving:
-        alone = where.get_backend_name() == "sqlite" and _is_unused(where, leaving)
+        unused = where.get_backend_name() == "sqlite" and _is_unused(where, leaving)
         database = Database(where)
         leaving.callback(database.close)
         with database.writing() as connection:
-            wait_for(connection, Lock.CLAIMS)
             wait_for(connection, Lock.HOUSEKEEPING)
-            holder = None if alone else _holder(connection, name)
-            if holder is not None:
-                raise StateError(
-                    f"autoscaler {name!r} is served by {holder}; first remove it from that daemon's configuration and "
-                    "reload, or stop that daemon"
-                )
-            owner = schema.autoscaler.c
-            found = connection.execute(select(owner.id, owner.target).where(owner.name == name)).all()
+            daemon = None if unused else _daemon(connection)
+            owner, memory = schema.autoscaler.c, schema.memory
+            columns = memory.c.at, memory.c.boot, memory.c.elapsed, memory.c.database
+            query = select(owner.id, owner.scaled, owner.target, *columns)
+            query = query.outerjoin(memory, memory.c.autoscaler_id == owner.id)
+            found = connection.execute(query.where(owner.name == name)).all()
             if not found:
                 raise StateError(f"{databases.place(where)} knows nothing of an autoscaler {name!r}")
-            targets = [target_from(row.target) for row in found]
+            if daemon is not None and any(_is_served(connection, row, moment) for row in found):
+                raise StateError(
+                    f"autoscaler {name!r} is served by {daemon}; first remove it from that daemon's configuration, "
+                    "reload, and wait a minute; or stop that daemon"
+                )
             delete_all_of(connection, found)
-            _release(connection, name, targets)
-    return targets
-
-
-def _release(connection: Connection, name: str, targets: Sequence[TargetRef]) -> None:
-    """Delete the claims on the name and on these targets, which the same shard made in the same epoch."""
-    serves = schema.serves
-    of_name = (serves.c.kind == schema.NAME) & (serves.c.key == name)
-    claim = connection.execute(select(serves).where(of_name)).one_or_none()
-    if claim is None:
-        return
-    same = and_(*[serves.c[key] == getattr(claim, key) for key in ("connection", "shards", "shard", "epoch")])
-    names = {target.name for target in targets}
-    others = connection.execute(select(serves.c.key).where(same, serves.c.kind == schema.TARGET)).scalars()
-    # a claim has the connection's defaults written out, so only the names are compared; none of these claims is valid
-    keys = [key for key in others if target_from(key).name in names]
-    connection.execute(delete(serves).where(of_name | (serves.c.kind == schema.TARGET) & serves.c.key.in_(keys)))
+    return [target_from(row.target) for row in found]
 
 
 def _is_unused(where: URL, leaving: ExitStack) -> bool:
@@ -72,18 +67,23 @@ def _is_unused(where: URL, leaving: ExitStack) -> bool:
     return True
 
 
-def _holder(connection: Connection, name: str) -> str | None:
-    """Return the shard and the live daemon with a claim on the autoscaler; None if there is none."""
-    shard, serves, member = schema.shard.c, schema.serves, schema.member.c
-    query = (
-        select(shard.connection, shard.shard, shard.shards, member.place)
-        .join(serves, schema.IN_FORCE)
-        .join(schema.member, member.id == shard.holder, isouter=True)
-        .where(serves.c.kind == schema.NAME, serves.c.key == name)
-    )
-    if connection.dialect.name == "postgresql":
-        query = query.where(member.renewed + member.duration > database_time(connection))
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
-    return f"shard {ShardName(row.connection, row.shard, row.shards)} of {row.place or 'the running daemon'}"
+def _daemon(connection: Connection) -> str | None:
+    """Return the daemon that may serve autoscalers of this state; None: there is none."""
+    if connection.dialect.name == "sqlite":
+        return "the running daemon"
+    leader = read_leader(connection)
+    return None if leader is None else leader.name
+
+
+def _is_served(connection: Connection, row: Any, moment: Moment) -> bool:
+    """Return whether there was a decision lately. `row`: the autoscaler's id, and the time of its memory."""
+    if row.at is None:
+        return False
+    spec = schema.spec.c
+    newest = select(spec.body).where(spec.autoscaler_id == row.id).order_by(spec.number.desc()).limit(1)
+    body = connection.execute(newest).scalar_one_or_none()
+    period = timedelta(0)
+    if body is not None:
+        with suppress(StateError):  # a damaged one, for which `forget` is a remedy
+            period = SPEC.load(body).sync_period
+    return age_of(row, replace(moment, database=read_database_time(connection))) < max(_LEAST, _PERIODS * period)

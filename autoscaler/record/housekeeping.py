@@ -12,12 +12,15 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func
 from autoscaler.model import Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.database import Database, Readers
-from autoscaler.record.entries import Key, Newest, key_of
+from autoscaler.record.entries import Key, Newest
+from autoscaler.record.fence import is_newest
+from autoscaler.record.lease import Lease
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut
 from autoscaler.record.packing import full_chunks, pack, replace_pages
 from autoscaler.record.sizes import COUNTED, delete_counted
 from autoscaler.record.times import micros_of, to_micros
+from autoscaler.target.scaled import AS_WRITTEN, Identify
 
 _EVERY_MICROS: Final = 60_000_000
 """Interval of a pass (1 min). The next pass begins at once if a step had more to do than it may."""
@@ -44,20 +47,37 @@ class Retention:
 class Housekeeper:
     """One for all shards of a process, in a thread of its own. A cycle waits at most for the rows of one step.
 
-    Each step is a transaction. On PostgreSQL one daemon at a time does them.
+    Each step is a transaction. On PostgreSQL only the leader does them, in the generation in which the pass began: a
+    former leader may not know yet that it is one, and its configuration may keep less. A takeover ends the former
+    leader's transactions, so a step does not lock what the takeover needs.
     """
 
-    def __init__(self, database: Database, readers: Readers, retention: Retention, latest: dict[Key, Newest]) -> None:
-        """`latest`: the decisions that readers are shown; those of autoscalers that are not configured are removed."""
+    def __init__(
+        self,
+        database: Database,
+        readers: Readers,
+        retention: Retention,
+        latest: dict[Key, Newest],
+        lease: Lease | None = None,
+    ) -> None:
+        """`latest`: the decisions that readers are shown; those of autoscalers that are not configured are removed.
+
+        `lease`: of this process; None on SQLite.
+        """
+        self._lease = lease
+        self._generation: str | None = None
+        """In which the pass began."""
         self.retention = retention
         self.scalers: Collection[Autoscaler] | None = None
         """The configured autoscalers; None: they are not known yet."""
+        self.identify: Identify = AS_WRITTEN
+        """Returns what they scale. Set before them."""
         self._keyed: tuple[Collection[Autoscaler] | None, Mapping[Key, Autoscaler]] = (None, {})
         self._database = database
         self._readers = readers
         self._latest = latest
         self._another = False
-        """Whether another daemon was housekeeping at the last step."""
+        """Whether another daemon was housekeeping, or led, at the last step."""
         self._due = self._forget_due = _NEVER
         """By the wall clock, in microseconds."""
 
@@ -69,13 +89,17 @@ class Housekeeper:
         """
         scalers, (keyed, known) = self.scalers, self._keyed
         if keyed is not scalers:
-            known = {key_of(scaler.name, scaler.target): scaler for scaler in scalers or ()}
+            known = {self.identify(scaler.target): scaler for scaler in scalers or ()}
             self._keyed = (scalers, known)
         return known
 
     def tidy(self, now: datetime) -> None:
-        """Pack recorded cycles and delete some of what is not kept, if a pass is due. Raises StateError."""
+        """Pack recorded cycles and delete some of what is not kept, if a pass is due. Raises StateError.
+
+        Does nothing if another daemon leads.
+        """
         at, kept = to_micros(now), self.retention
+        self._generation = None if self._lease is None else self._lease.generation
         if at < self._due <= at + _EVERY_MICROS:
             return
         configured = self._latest if self.scalers is None else self.configured
@@ -139,9 +163,10 @@ class Housekeeper:
 
     @contextmanager
     def _step(self) -> Iterator[Connection | None]:
-        """Begin a transaction; yield None if another daemon is housekeeping."""
+        """Begin a transaction; yield None if another daemon is housekeeping, or leads."""
         with self._database.writing() as connection:
-            self._another = not is_free(connection, Lock.HOUSEKEEPING)
+            leads = self._lease is None or is_newest(connection, self._generation)
+            self._another = not (leads and is_free(connection, Lock.HOUSEKEEPING))
             yield None if self._another else connection
 
 
@@ -173,22 +198,21 @@ def _delete(connection: Connection, table: Table, which: ColumnElement[bool]) ->
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> int:
     """Delete some autoscalers without a decision since this time that no configuration has. Returns how many."""
-    owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
+    owner, memory = schema.autoscaler, schema.memory
     latest = func.coalesce(memory.c.at, owner.c.first_at)
     query = (
-        select(owner.c.id, owner.c.name, owner.c.target)
+        select(owner.c.id, owner.c.scaled)
         .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
         .where(latest < before)
-        .where(~select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists())
         .limit(_ROWS_AT_ONCE + len(configured))
     )
-    gone = [row for row in connection.execute(query) if (row.name, row.target) not in configured][:_ROWS_AT_ONCE]
+    gone = [row for row in connection.execute(query) if row.scaled not in configured][:_ROWS_AT_ONCE]
     delete_all_of(connection, gone)
     return len(gone)
 
 
 def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
-    """Delete everything about these autoscalers. `gone`: their rows, with id and target."""
+    """Delete everything about these autoscalers. `gone`: their rows, with id and what they scale."""
     if not gone:
         return
     owner, ids = schema.autoscaler, [row.id for row in gone]
@@ -197,9 +221,8 @@ def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
             _delete(connection, table, table.c.autoscaler_id.in_(ids))
     connection.execute(delete(owner).where(owner.c.id.in_(ids)))
     for table in (schema.sighting, schema.adapter_memory):
-        used = select(owner.c.id).where(owner.c.target == table.c.target).exists()
-        targets = [{"owner_target": row.target} for row in gone]
-        connection.execute(delete(table).where(table.c.target == bindparam("owner_target"), ~used), targets)
+        targets = [{"gone": row.scaled} for row in gone]
+        connection.execute(delete(table).where(table.c.scaled == bindparam("gone")), targets)
 
 
 def _give_back(connection: Connection) -> None:

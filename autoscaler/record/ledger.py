@@ -1,7 +1,7 @@
 """The memory of one shard's autoscalers: the record half of the cycle's `Ports`.
 
 A ledger belongs to one epoch of its shard. Each commit first checks that the epoch is still the newest
-(`shards.fence`), so a cycle that continues after its shard was superseded commits nothing.
+(`fence`), so a cycle that continues after its shard was superseded commits nothing.
 
 The ledger changes only after a commit. After a failed transaction, which may or may not have been committed, the ledger
 reads the state again and keeps the newer memory of each autoscaler: the state's if the commit arrived, its own if the
@@ -12,11 +12,10 @@ unfinished intent, as after a kill -9.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from autoscaler.decide import with_pending_write
 from autoscaler.errors import StaleLedger, StateError
@@ -33,45 +32,44 @@ from autoscaler.model import (
     ShardName,
     Sightings,
     TargetRef,
-    shard_of,
 )
 from autoscaler.moment import Moment
 from autoscaler.record import schema
+from autoscaler.record.adapter_values import read_values, save_values
 from autoscaler.record.ages import UNKNOWN, read_database_time, time_columns
-from autoscaler.record.binary import Binary
-from autoscaler.record.claims import Claims
+from autoscaler.record.claims import Owner
 from autoscaler.record.entries import (
     SIGHTINGS,
     Entry,
     Key,
     Newest,
     PendingRow,
-    key_of,
     load_entries,
-    target_from,
     target_text,
     write_memory,
 )
-from autoscaler.record.leases import Renewal
+from autoscaler.record.lease import Renewal
 from autoscaler.record.ledger_context import Histories, LedgerContext
 from autoscaler.record.limits import Limits
+from autoscaler.record.moved import find_moved, move
 from autoscaler.record.recording import Recording, write
-from autoscaler.record.sighting_cache import SightingCache, by_target
+from autoscaler.record.sighting_cache import SightingCache
 from autoscaler.record.times import to_micros
 from autoscaler.target import AdapterValues
+from autoscaler.target.scaled import AS_WRITTEN, Identify
 
 _NOTHING_ASKED: Final = ManualControls()
-_ADAPTER_VALUES: Final = Binary[AdapterValues](dict[str, Any])
+_OWNER: Final = schema.autoscaler
 
 
 class Ledger:
     """Used by one shard's thread; any thread can call `is_current`."""
 
-    def __init__(self, context: LedgerContext, name: ShardName, epoch: int, member: str | None) -> None:
-        """`epoch`: the result of `shards.next_epoch`. `member`: the shard's holder, on PostgreSQL."""
+    def __init__(self, context: LedgerContext, name: ShardName, generation: str, epoch: str) -> None:
+        """`epoch`: the result of `fence.next_epoch` in this generation."""
         self.name: Final = name
         self.connection: Final = name.adapter
-        self.member: Final = member
+        self.generation: Final = generation
         self._context = context
         self._epoch = epoch
         self._entries: dict[Key, Entry] = {}
@@ -92,43 +90,55 @@ class Ledger:
         """Those of the current cycle, by name."""
         self._recalled: Mapping[str, History] = {}
         """The histories from which the current cycle decides, by autoscaler name."""
-        self._claims = Claims(context, name, epoch, member)
+        self._identify: Identify = AS_WRITTEN
+        """Returns what is scaled, by its target in the configuration."""
+        self._keys: Mapping[TargetRef, Key] = {}
+        """What it returns for the shard's targets."""
+        self._wanted: Mapping[str, Key] = {}
+        """Autoscaler's name -> what it scales."""
+        self._held: Mapping[str, Key] = {}
+        """Those of these that this shard has claimed."""
+        self.unheld: Mapping[str, str] = {}
+        """The autoscalers that another shard of this daemon has claimed, by name, with a sentence."""
         self._limits = Limits(name.adapter, context.housekeeper)
 
     def is_current(self) -> bool:
         """Return whether this ledger may write, as far as this process knows.
 
-        This process has begun no later epoch of the shard; on PostgreSQL it also holds the shard and its lease.
+        This process has begun no later epoch of the shard; on PostgreSQL it also leads, in the same generation.
         """
-        leases = self._context.leases
-        held = leases is None or leases.holds(self.name, self.member)
-        return held and self._context.newest.get(self.name) == self._epoch
+        lease = self._context.lease
+        leads = lease is None or lease.holds(self.generation)
+        return leads and self._context.newest.get(self.name) == self._epoch
 
     def end(self) -> None:
-        """Free this ledger's claims. Called after its last cycle and call have ended, or hang for too long.
-
-        Other shards of this process can have the claims at once, other processes after the next `State.tidy`.
-        """
+        """Free this ledger's claims. Called after its last cycle and call have ended, or hang for too long."""
         if self._context.newest.get(self.name) == self._epoch:
             del self._context.newest[self.name]
-            self._context.ended.append((self.name, self._epoch))
+        self._context.claims.release(self._owner)
+
+    @property
+    def _owner(self) -> Owner:
+        return Owner(self.name, self._epoch)
 
     def follow(
         self,
         scalers: Collection[Autoscaler],
         limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - it is frozen
-        targets: Mapping[str, TargetRef] = MappingProxyType({}),
+        scaled: Identify | None = None,
     ) -> None:
         """Set the shard's autoscalers. What this process keeps of others is dropped and stays in the state.
 
-        `limits`: those of the whole connection. `targets`: the targets to claim, autoscaler's name -> its target with
-        the defaults of the connection written out.
+        `limits`: those of the whole connection. `scaled` returns what a target of the configuration is; None: as
+        before.
 
         Only autoscalers that were not followed before are read by the next cycle.
         """
-        self._claims.follow(targets)
+        self._identify = scaled or self._identify
+        self._keys = {scaler.target: self._identify(scaler.target) for scaler in scalers}
+        self._wanted = {scaler.name: self._scaled(scaler.target) for scaler in scalers}
         self._limits.limits = limits
-        self._limits.scalers = {key_of(scaler.name, scaler.target): scaler for scaler in scalers}
+        self._limits.scalers = {self._scaled(scaler.target): scaler for scaler in scalers}
         before, self._followed = self._followed, frozenset(self._limits.scalers)
         for key in (before or frozenset()) - self._followed:
             self._context.latest.pop(key, None)
@@ -148,26 +158,24 @@ class Ledger:
 
         `recall` has no history of an autoscaler that another shard has claimed. The next call tries again.
         """
-        if self._in_doubt:
-            self._claims.doubt()
-        self._claims.look()
-        if self._claims.complete:
+        if self._held == self._wanted:
             return
-        try:
-            with self._commit() as connection:
-                kept = self._claims.change(connection)
-        except StaleLedger:
-            raise
-        except StateError as error:
-            self._claims.failed(str(error))
-            return
-        added = self._claims.committed(kept)
-        self._read_anew(frozenset(key for key in self._followed or () if key[0] in added))
+        unheld = self._context.claims.claim(self._owner, self._wanted)
+        held = {name: key for name, key in self._wanted.items() if name not in unheld}
+        gained = {key for name, key in held.items() if self._held.get(name) != key}
+        self._take_moved(gained)
+        self._read_anew((self._followed or frozenset()) & gained)
+        self._held, self.unheld = held, unheld
 
-    @property
-    def unheld(self) -> Collection[str]:
-        """The autoscalers that another shard has claimed."""
-        return self._claims.unheld.keys()
+    def _take_moved(self, gained: Collection[Key]) -> None:
+        """Take what autoscalers of this connection remembered at a former address. Raises StateError."""
+        scalers = self._limits.scalers
+        wanted = {key: target_text(scalers[key].target) for key in gained if key in scalers}
+        with self._context.readers.begin() as connection:
+            moved = find_moved(connection, self.connection, wanted, {**self._context.housekeeper.configured, **scalers})
+        if moved:
+            with self._commit() as connection:
+                move(connection, moved)
 
     def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
         """Return each autoscaler's history, empty if there was no decision yet. Raises StateError.
@@ -177,12 +185,12 @@ class Ledger:
         with self._context.readers.begin() as connection:
             steering = self._context.steering.current(connection)
         entries = self._loaded()
-        histories, unheld = Histories(), self._claims.unheld
+        histories, unheld = Histories(), self.unheld
         self._scalers = {scaler.name: scaler for scaler in scalers}
         for scaler in scalers:
-            key = key_of(scaler.name, scaler.target)
+            key = self._scaled(scaler.target)
             asked = steering.get(scaler.name, _NOTHING_ASKED)
-            problem = unheld.get(scaler.name) or self._reset.pop(key[1], None) or self._damaged.get(key)
+            problem = unheld.get(scaler.name) or self._reset.pop(key, None) or self._damaged.get(key)
             if problem is not None or isinstance(asked, StateError):
                 histories.damaged[scaler.name] = problem or str(asked)
                 continue
@@ -200,7 +208,7 @@ class Ledger:
         which a row's age is computed.
         """
         self._loaded()
-        return self._sightings.of(targets, self._moment)
+        return self._sightings.of(targets, self._moment, self._scaled)
 
     def standing(self, now: datetime, busy: frozenset[TargetRef] = frozenset()) -> LimitUsage:
         """Return how far the connection's limits are used. Raises StateError.
@@ -252,19 +260,19 @@ class Ledger:
         Their memory stays as it was, and an intent stays unfinished.
         """
         broken = dict[str, Exception]()
-        others = {scalers[name].target for name in self._claims.unheld.keys() & scalers.keys()}
-        seen = {target_text(target): known for target, known in observed.sightings.items() if target not in others}
+        others = {scalers[name].target for name in self.unheld.keys() & scalers.keys()}
+        seen = {self._scaled(target): known for target, known in observed.sightings.items() if target not in others}
         if not decisions and not seen:
             return broken
         observations = observed.observations
         entries = self._entries
 
         def prepare(made: Decision) -> Recording:
-            entry = entries[key_of(made.name, made.target)]
+            entry = entries[self._scaled(made.target)]
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        bodies = [(text, SIGHTINGS.dump(known)) for text, known in sorted(seen.items())]
+        bodies = [(key, SIGHTINGS.dump(known)) for key, known in sorted(seen.items())]
         with self._commit() as connection:
             moment = self._moment_of(decisions)
             owners = self._owners(connection, [one.decision for one in prepared])
@@ -273,12 +281,12 @@ class Ledger:
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
             when = time_columns(moment, moment.now)
-            sighted = [{"target": text, **when, "body": body} for text, body in bodies]
+            sighted = [{"scaled": key, **when, "body": body} for key, body in bodies]
             schema.upsert(connection, schema.sighting, sighted)
         for placed in recorded.placed:
             placed.apply(moment.booted)
             made = placed.recording.decision
-            self._context.latest[key_of(made.name, made.target)] = Newest(placed.row.number, made)
+            self._context.latest[self._scaled(made.target)] = Newest(placed.row.number, made)
         self._sightings.committed(seen, moment)
         self._recalled = {}
         return {**broken, **recorded.broken}
@@ -288,45 +296,35 @@ class Ledger:
 
         Leaves out damaged values, and targets that another shard scales now, whose values will be out of date.
         """
-        table, unheld = schema.adapter_memory, self._claims.unheld
-        others = {target for name, target in self._followed or () if name in unheld}
+        unheld, scalers = self.unheld, self._limits.scalers
+        mine = {key: scaler.target for key, scaler in scalers.items() if scaler.name not in unheld}
         with self._context.readers.begin() as connection:
-            rows = connection.execute(select(table).where(table.c.connection == self.connection)).all()
-        of_shard = [row for row in rows if shard_of(target_from(row.target), self.name.of).number == self.name.number]
-        mine = [row for row in of_shard if row.target not in others]
-        found = by_target(mine, _ADAPTER_VALUES, "what the adapter saved of its target", self._reset)
-        return {target_from(target): values for target, values in found.items()}
+            return read_values(connection, mine, self._reset)
 
     def save_adapter_memory(self, target: TargetRef, values: AdapterValues | None) -> None:
         """Commit the adapter's values of a target; None deletes them. From any thread. Raises StateError."""
-        table, text = schema.adapter_memory, target_text(target)
         with self._context.database.writing() as connection:
-            self._context.fence(connection, self.name, self._epoch, self.member)
-            if values is None:
-                mine = (table.c.connection == self.connection) & (table.c.target == text)
-                connection.execute(delete(table).where(mine))
-            else:
-                row = {"connection": self.connection, "target": text, "body": _ADAPTER_VALUES.dump(values)}
-                schema.upsert(connection, table, [row])
+            self._context.fence(connection, self.name, self.generation, self._epoch)
+            save_values(connection, self._scaled(target), values)
 
     @contextmanager
     def _commit(self, *, confirming: bool = False) -> Iterator[Connection]:
-        leases = self._context.leases
+        lease = self._context.lease
         renewal: Renewal | None = None
         try:
             with self._context.database.writing() as connection:
-                if confirming and leases is not None:
-                    renewal = leases.confirm(connection, self.member)
-                elapsed = None if leases is None else leases.elapsed()
-                database = self._context.fence(connection, self.name, self._epoch, self.member)
+                if confirming and lease is not None:
+                    renewal = lease.confirm(connection, self.generation)
+                elapsed = None if lease is None else lease.elapsed()
+                database = self._context.fence(connection, self.name, self.generation, self._epoch)
                 if elapsed is not None and database is not None:
                     self._moment = self._moment.with_database(database, elapsed)
                 yield connection
         except BaseException:
             self._in_doubt = True
             raise
-        if renewal is not None and leases is not None:
-            leases.confirmed(renewal)
+        if renewal is not None and lease is not None:
+            lease.confirmed(renewal)
 
     def _moment_of(self, decisions: Sequence[Decision]) -> Moment:
         """Return when the cycle of these decisions began."""
@@ -335,10 +333,15 @@ class Ledger:
 
     def _with_database(self, connection: Connection) -> Moment:
         """Return when the current cycle began, with PostgreSQL's clock then."""
-        database, leases = read_database_time(connection), self._context.leases
-        if database is None or leases is None:
+        database, lease = read_database_time(connection), self._context.lease
+        if database is None or lease is None:
             return self._moment
-        return self._moment.with_database(database, leases.elapsed())
+        return self._moment.with_database(database, lease.elapsed())
+
+    def _scaled(self, target: TargetRef) -> Key:
+        """Return what is scaled. A target that is not the shard's any more is identified anew."""
+        known = self._keys.get(target)
+        return self._identify(target) if known is None else known
 
     def _read_anew(self, new: frozenset[Key]) -> None:
         """Drop the memories of these and of autoscalers not followed. Another daemon may have scaled the new ones."""
@@ -346,7 +349,7 @@ class Ledger:
         self._unread = new if self._unread is None else (self._unread & keys) | new
         stay = keys - new
         self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
-        self._sightings.keep({target for _, target in stay})
+        self._sightings.keep(stay)
 
     def _loaded(self) -> dict[Key, Entry]:
         known, unread = self._entries, self._unread
@@ -360,34 +363,38 @@ class Ledger:
                 read, damaged = load_entries(connection, self.connection, moment, unread)
                 before = {key: problem for key, problem in self._damaged.items() if key not in unread}
                 entries, self._damaged = known | read, {**damaged, **before}
-            targets = None if unread is None else {target for _, target in unread}
-            self._reset |= self._sightings.read(connection, moment, targets)
-        self._entries, self._in_doubt, self._unread = entries, False, frozenset()
+            self._reset |= self._sightings.read(connection, moment, unread)
+        # a damaged memory is read again in each cycle: `autoscaler forget` may have deleted it
+        self._entries, self._in_doubt, self._unread = entries, False, frozenset(self._damaged)
         return entries
 
     def _owners(self, connection: Connection, decisions: Sequence[Decision]) -> list[Entry]:
         """Return the entry of each decision's autoscaler. Inserts autoscalers that the state does not have yet."""
         if self._in_doubt:
             raise StaleLedger(f"the memory of adapter {self.connection!r}'s autoscalers was not recalled in this cycle")
-        keys = [key_of(made.name, made.target) for made in decisions]
-        owners = [self._entries[key] for key in keys]
-        fresh = {key: made for key, made, owner in zip(keys, decisions, owners, strict=True) if not owner.id}
+        owners = [self._entries[self._scaled(made.target)] for made in decisions]
+        placed = list(zip(decisions, owners, strict=True))
+        fresh = [(made, owner) for made, owner in placed if not owner.id]
         if fresh:
-            table = schema.autoscaler
-            connection.execute(
-                insert(table),
-                [
-                    {
-                        "name": name,
-                        "target": target,
-                        "connection": self.connection,
-                        "first_at": to_micros(made.now),
-                    }
-                    for (name, target), made in fresh.items()
-                ],
-            )
-            query = select(table.c.id, table.c.name, table.c.target)
-            for row in connection.execute(query.where(table.c.connection == self.connection)):
-                if (row.name, row.target) in fresh:
-                    self._entries[row.name, row.target].id = row.id
+            rows = [{"scaled": self._scaled(made.target), **self._named(made)} for made, _ in fresh]
+            connection.execute(insert(_OWNER), [{**row, "first_at": to_micros(fresh[0][0].now)} for row in rows])
+            for some in schema.batches([row["scaled"] for row in rows]):
+                query = select(_OWNER.c.id, _OWNER.c.scaled).where(_OWNER.c.scaled.in_(some))
+                for row in connection.execute(query):
+                    self._entries[row.scaled].id = row.id
+        renamed = [(made, owner) for made, owner in placed if (owner.name, owner.target) != _name_of(made)]
+        if names := [{"owner_id": owner.id, **self._named(made)} for made, owner in renamed if owner.name]:
+            mine = update(_OWNER).where(_OWNER.c.id == bindparam("owner_id"))
+            connection.execute(mine.values({key: bindparam(key) for key in ("name", "target", "connection")}), names)
+        for made, owner in renamed:
+            owner.name, owner.target = _name_of(made)
         return owners
+
+    def _named(self, made: Decision) -> dict[str, str]:
+        name, target = _name_of(made)
+        return {"name": name, "target": target, "connection": self.connection}
+
+
+def _name_of(made: Decision) -> tuple[str, str]:
+    """Return an autoscaler's name and its target as text, which its row has."""
+    return made.name, target_text(made.target)

@@ -8,12 +8,13 @@ from sqlalchemy import Connection
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import History, ShardName
+from autoscaler.record.claims import Claims
 from autoscaler.record.database import Database, Readers
 from autoscaler.record.entries import Key, Newest
+from autoscaler.record.fence import fence, superseded
 from autoscaler.record.housekeeping import Housekeeper
-from autoscaler.record.leases import Leases
+from autoscaler.record.lease import Lease
 from autoscaler.record.outbox import Outbox
-from autoscaler.record.shards import fence
 from autoscaler.record.steering import SteeringCache
 
 
@@ -25,20 +26,24 @@ class LedgerContext:
     readers: Readers
     steering: SteeringCache
     housekeeper: Housekeeper
-    newest: dict[ShardName, int]
+    newest: dict[ShardName, str]
     """Shard -> the newest epoch that this process began."""
-    leases: Leases | None
-    """The leases of this process; None on SQLite."""
-    ended: list[tuple[ShardName, int]]
-    """Shards and epochs whose claims are still in the state, although they are over. Only appended to by ledgers."""
+    claims: Claims
+    lease: Lease | None
+    """The lease of this process; None on SQLite."""
     latest: dict[Key, Newest]
     """The newest committed decision of each autoscaler of the configuration, for readers."""
     outbox: Outbox
 
-    def fence(self, connection: Connection, name: ShardName, epoch: int, member: str | None) -> datetime | None:
-        """Return what `shards.fence` returns, or raise StaleLedger. The epoch is then not the newest any more."""
+    def fence(self, connection: Connection, name: ShardName, generation: str, epoch: str) -> datetime | None:
+        """Return what `fence.fence` returns, or raise StaleLedger. The epoch is then not the newest any more.
+
+        A server that lost commits may have lost the newest epoch. So this process' own knowledge counts, too.
+        """
+        if self.newest.get(name) != epoch:
+            raise superseded(name)
         try:
-            return fence(connection, name, epoch, member)
+            return fence(connection, name, generation, epoch)
         except StaleLedger:
             if self.newest.get(name) == epoch:  # a later one was begun, and this process did not learn of it
                 del self.newest[name]

@@ -1,4 +1,4 @@
-"""A connection's limits, exact with any number of ledgers and hosts.
+"""A connection's limits, exact with any number of ledgers.
 
 A ledger reads how far the limits are used before a cycle's decisions are cut to what is left, and reads it again in the
 commit of the intents. One commit of the connection at a time does that. A decision that no longer fits is not written.
@@ -10,7 +10,7 @@ daemon dies in between. What was not written is given back with the outcome. A w
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.limits.connection_limits import apply_limits
@@ -63,9 +63,9 @@ class Limits:
     def standing(self, connection: Connection, moment: Moment, busy: frozenset[TargetRef]) -> LimitUsage:
         """Return how far the limits are used at this moment."""
         budget = self.limits.removal_budget
-        removals = () if budget is None else _read_removals(connection, self._name, budget, moment)
+        removals = () if budget is None else self._removals(connection, budget, moment)
         sizes = {} if self.limits.max_total is None else self._sizes(connection)
-        own = {key[0]: sizes.pop(key) for key in self.scalers if key in sizes}
+        own = {scaler.name: sizes.pop(key) for key, scaler in self.scalers.items() if key in sizes}
         return LimitUsage(self._name, self.limits, removals, own, sum(sizes.values()), busy)
 
     def begin(self) -> None:
@@ -118,27 +118,49 @@ class Limits:
                 changed.append((entry.id, earlier, settled.before))
         _count(connection, changed)
 
+    def _removals(self, connection: Connection, budget: RemovalBudget, moment: Moment) -> tuple[Removal, ...]:
+        """Return the connection's removals within the budget's period, in order.
+
+        Names are those of the configuration, because rows keep the former ones until the next cycle.
+        """
+        owner, configured = schema.autoscaler.c, self._housekeeper.configured
+        query = select(owner.scaled, owner.name, owner.connection, _TABLE)
+        query = query.join(schema.autoscaler, owner.id == _TABLE.c.autoscaler_id).where(_TABLE.c.instances > 0)
+        found = list[Removal]()
+        for row in connection.execute(query):
+            scaler = self.scalers.get(row.scaled) or configured.get(row.scaled)
+            name, of = (row.name, row.connection) if scaler is None else (scaler.name, scaler.target.adapter)
+            if of != self._name:
+                continue
+            try:
+                at, _ = kept_age(from_micros(row.at), booted_by(row, moment), moment)
+            except (ValueError, TypeError, ArithmeticError):
+                continue  # its time is damaged, which must not stop all others
+            if moment.now - at < budget.period:
+                found.append(Removal(name, at, row.instances, row.seq))
+        return tuple(sorted(found, key=lambda one: one.at))
+
     def _sizes(self, connection: Connection) -> dict[Key, int]:
         """Return the last known size of each of the connection's autoscalers.
 
-        Autoscalers of other daemons' configurations count, too; others do not. An autoscaler counts as its maximum
-        before its first cycle, and as its minimum if its target was never read.
+        Only those of the configuration count. An autoscaler counts as its maximum before its first cycle, and as its
+        minimum if its target was never read.
         """
-        owner, memory, asked = schema.autoscaler, schema.memory, schema.follows.c
-        followed = select(asked.name).where(asked.name == owner.c.name, asked.target == owner.c.target).exists()
-        query = (
-            select(owner.c.name, owner.c.target, memory.c.counted, followed.label("followed"))
-            .join(memory, memory.c.autoscaler_id == owner.c.id)
-            .where(owner.c.connection == self._name)
-        )
+        owner, memory = schema.autoscaler, schema.memory
+        query = select(owner.c.scaled, memory.c.counted).join(memory, memory.c.autoscaler_id == owner.c.id)
         known = {**self._housekeeper.configured, **self.scalers}
         sizes = {key: scaler.max_replicas for key, scaler in known.items() if scaler.target.adapter == self._name}
-        for row in connection.execute(query):
-            key = row.name, row.target
-            if row.counted is not None and (key in sizes or row.followed):
-                sizes[key] = row.counted
-            elif key in sizes:
-                sizes[key] = known[key].min_replicas
+        unread = set(sizes)
+
+        def read(which: ColumnElement[bool]) -> None:
+            for row in connection.execute(query.where(which)):
+                if row.scaled in unread:
+                    sizes[row.scaled] = known[row.scaled].min_replicas if row.counted is None else row.counted
+                    unread.discard(row.scaled)
+
+        read(owner.c.connection == self._name)
+        for some in schema.batches(unread):  # new ones, and until their next cycle those of a renamed connection
+            read(owner.c.scaled.in_(some))
         return sizes
 
     def _binds(self, live: Sequence[Decision]) -> bool:
@@ -151,22 +173,6 @@ class Limits:
 
 def _why_cut(made: Decision) -> str:
     return next(step.detail for step in reversed(made.trace) if step.reason in CONNECTION_LIMITS)
-
-
-def _read_removals(connection: Connection, name: str, budget: RemovalBudget, moment: Moment) -> tuple[Removal, ...]:
-    """Return the removals of the adapter connection `name` within the budget's period, in order."""
-    owner = schema.autoscaler
-    query = (
-        select(owner.c.name, _TABLE)
-        .join(owner, owner.c.id == _TABLE.c.autoscaler_id)
-        .where(owner.c.connection == name, _TABLE.c.instances > 0)
-    )
-    found = list[Removal]()
-    for row in connection.execute(query):
-        at, _ = kept_age(from_micros(row.at), booted_by(row, moment), moment)
-        if moment.now - at < budget.period:
-            found.append(Removal(row.name, at, row.instances, row.seq))
-    return tuple(sorted(found, key=lambda one: one.at))
 
 
 def _delete_old_removals(connection: Connection, name: str, moment: Moment) -> None:

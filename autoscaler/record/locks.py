@@ -10,13 +10,7 @@ class Lock(Enum):
 
     OPENING = "opening"
     """Create the tables."""
-    SHARING = "sharing"
-    """Join, leave, take or give back shards, or restore a backup."""
-    CLAIMS = "claims"
-    """Claim or release what a shard scales."""
     HOUSEKEEPING = "housekeeping"
-    NOTICES = "notices"
-    """Send what waits in the outbox."""
     LIMITS = "limits"
     """Check the limits of an adapter connection and count towards them."""
 

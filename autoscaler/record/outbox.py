@@ -1,11 +1,10 @@
 """Notices that wait to be sent.
 
 A notice is a row, inserted by the transaction that records its decision and deleted once the receiver has it. So it is
-sent at least once, whatever ends the daemon in between. Of several daemons that share a state, one sends at a time.
+sent at least once, whatever ends the daemon in between. The leader sends.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -20,7 +19,6 @@ from autoscaler.record import schema
 from autoscaler.record.ages import are_older, read_database_time, time_columns
 from autoscaler.record.binary import Binary
 from autoscaler.record.database import Database, Readers
-from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.times import from_micros
 
 MAX_WAITING: Final = 1_000
@@ -79,26 +77,16 @@ class Outbox:
 
         No transaction that writes is open meanwhile, so a slow receiver delays no commit. Raises StateError.
         """
-        with self._turn() as mine:
-            oldest = self._oldest() if mine else None
-            if oldest is None or not _sent(oldest, send):
-                return False
-            with self._database.writing() as connection:
-                connection.execute(delete(_TABLE).where(_TABLE.c.id == oldest.id))
-            return True
+        oldest = self._oldest()
+        if oldest is None or not _sent(oldest, send):
+            return False
+        with self._database.writing() as connection:
+            connection.execute(delete(_TABLE).where(_TABLE.c.id == oldest.id))
+        return True
 
     def _with_database(self, connection: Connection, moment: Moment) -> Moment:
         """Return the moment with PostgreSQL's clock."""
         return moment if self._database.sqlite else replace(moment, database=read_database_time(connection))
-
-    @contextmanager
-    def _turn(self) -> Iterator[bool]:
-        """Yield whether no other daemon sends. SQLite has one daemon, and its transactions would block its cycles."""
-        if self._database.sqlite:
-            yield True
-            return
-        with self._database.writing() as connection:
-            yield is_free(connection, Lock.NOTICES)
 
     def _oldest(self) -> Any:
         with self._readers.begin() as connection:

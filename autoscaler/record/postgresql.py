@@ -83,7 +83,7 @@ def connect(
         connect_args=limits,
         # all statements of a reader see one state, as on SQLite: otherwise rows can move into a block in between
         isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
-        pool_use_lifo=True,  # reuses one session, because tokens count by session (`member_rows`)
+        pool_use_lifo=True,  # reuses one session, because tokens count by session (`lease`)
     )
 
     @event.listens_for(engine, "do_connect")
@@ -122,6 +122,10 @@ def _limit(session: _Session, url: URL, place: str, idle: timedelta, answer: tim
         "lock_timeout": f"{_LOCK_SECONDS}s",
         "statement_timeout": _milliseconds(answer),
         "idle_in_transaction_session_timeout": _milliseconds(idle),
+        # a session of a machine that is gone would count as a daemon that stands by, for two hours by default
+        "tcp_keepalives_idle": "5",
+        "tcp_keepalives_interval": "2",
+        "tcp_keepalives_count": "3",
     }
     asked = {name.replace("-", "_").lower() for name in _OPTION.findall(_options(url))}
     here = "SELECT lower(name) FROM pg_settings WHERE lower(name) = ANY(%s) AND source = 'client'"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Connection, Select, case, select
@@ -22,6 +22,14 @@ from autoscaler.record.values import Record
 _EARLIEST: Final = -(2**62)
 
 
+class Spec(NamedTuple):
+    """A recorded specification."""
+
+    scaler: Autoscaler
+    version: str | None
+    """Of the package that decided by it; None: not known."""
+
+
 class RecordedAutoscaler:
     """The recorded cycles of one autoscaler with one target."""
 
@@ -32,21 +40,21 @@ class RecordedAutoscaler:
         self.target: Final = target_from(memory.target)
         self._memory = memory
         self._connection = connection
-        self._specs: dict[int, Autoscaler] = {}
+        self._specs: dict[int, Spec] = {}
 
-    def spec(self, number: int) -> Autoscaler:
+    def spec(self, number: int) -> Spec:
         """Return the specification of this number. Raises StateError."""
         if number not in self._specs:
             self._specs[number] = self._read_spec(self._connection, number)
         return self._specs[number]
 
-    def _read_spec(self, connection: Connection, number: int) -> Autoscaler:
+    def _read_spec(self, connection: Connection, number: int) -> Spec:
         table = schema.spec
-        query = select(table.c.body).where(table.c.autoscaler_id == self.id, table.c.number == number)
-        body = connection.execute(query).scalar_one_or_none()
-        if body is None:
+        query = select(table.c.body, table.c.version).where(table.c.autoscaler_id == self.id, table.c.number == number)
+        row = connection.execute(query).one_or_none()
+        if row is None:
             raise StateError("a recorded specification is missing; restore a backup of the state")
-        return SPEC.load(body)
+        return Spec(SPEC.load(row.body), row.version)
 
     def _know_specs(self, connection: Connection, rows: Iterable[Row]) -> None:
         """Read the specifications of these rows, which are used after the connection is closed."""
@@ -107,11 +115,11 @@ class RecordedAutoscaler:
                 break
         if self._memory.at <= until and (newest := newest_of(self._memory)) is not None:
             decision, spec = newest
-            return Record(self.spec(spec), decision, None, None)
+            return Record(self.spec(spec).scaler, decision, None, None)
         if change is None:
             return None
-        decision = decision_from(COLUMNS_OF_A_DECISION.load(unpack(change.body)), change.at, self.name, self.target)
-        return Record(self.spec(change.spec), decision, None, None)
+        scaler, columns = self.spec(change.spec).scaler, COLUMNS_OF_A_DECISION.load(unpack(change.body))
+        return Record(scaler, decision_from(columns, change.at, scaler.name, scaler.target), None, None)
 
     def _newest_change(self, until: int) -> sqlalchemy.Row[Any] | None:
         table = schema.change
@@ -155,14 +163,15 @@ class RecordedAutoscaler:
         return series_row(columns, change.at, self._bounds(change.spec))._replace(metrics=(), values=())
 
     def _bounds(self, number: int) -> tuple[int, int]:
-        spec = self.spec(number)
-        return spec.min_replicas, spec.max_replicas
+        scaler = self.spec(number).scaler
+        return scaler.min_replicas, scaler.max_replicas
 
     def record(self, row: Row) -> Record:
         """Return the cycle of a row. Raises StateError."""
-        decision = decision_from(row.columns[DECISION], row.at, self.name, self.target)
+        scaler, version = self.spec(row.spec)  # with the name and the target of then
+        decision = decision_from(row.columns[DECISION], row.at, scaler.name, scaler.target)
         history = history_from(row.columns, None if row.since is None else row.at - row.since)
-        return Record(self.spec(row.spec), decision, observation_from(row.columns, row.at), history)
+        return Record(scaler, decision, observation_from(row.columns, row.at), history, version)
 
 
 def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:

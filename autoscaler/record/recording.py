@@ -24,6 +24,7 @@ from autoscaler.record.pages import pages_of
 from autoscaler.record.rows import Row
 from autoscaler.record.sizes import insert_counted
 from autoscaler.record.times import micros_of, to_micros
+from autoscaler.version import VERSION
 
 Values: TypeAlias = dict[str, Any]
 
@@ -49,7 +50,7 @@ class Recording(Struct, frozen=True):
 
     def place(self, entry: Entry, when: Values) -> "Placed":
         """Return the rows of this decision. `when`: the cycle's `time_columns`."""
-        number, before, now = entry.number + 1, entry.recalled.at, self.decision.now
+        number, before, now = in_64_bits(entry.number + 1), entry.recalled.at, self.decision.now
         new_spec, spec, spec_digest = _spec(entry, self.scaler, number)
         history = remember(self.scaler, entry.recalled, self.decision)
         counted = counted_size(self.decision, history.pending)
@@ -168,14 +169,18 @@ def _write_specs(connection: Connection, placed: Sequence[Placed]) -> None:
 
 
 def _spec(entry: Entry, scaler: Autoscaler, number: int) -> tuple[Values | None, int, bytes]:
-    """Return a row of the table `spec` if the specification is new, and the number and digest in force."""
+    """Return a row of the table `spec` if the specification is new, and the number and digest in force.
+
+    The first decision of another version of the package has a row of its own, too.
+    """
     if entry.scaler is scaler or entry.scaler == scaler:
         return None, entry.spec, entry.spec_digest
     body = SPEC.dump(scaler)
-    digest = digest_of(body)
+    digest = digest_of(body + VERSION.encode())
     if digest == entry.spec_digest:  # recorded by an earlier process
         return None, entry.spec, digest
-    return {"autoscaler_id": entry.id, "number": number, "replaced": None, "body": body}, number, digest
+    row = {"autoscaler_id": entry.id, "number": number, "replaced": None, "body": body, "version": VERSION}
+    return row, number, digest
 
 
 def change_row(owner_id: int, row: Row, columns: Columns) -> Values:

@@ -4,7 +4,7 @@ Times are microseconds since 1970, UTC, by the wall clock of the host that wrote
 that only this package reads (`binary`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +19,9 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    SmallInteger,
     Table,
     Text,
-    UniqueConstraint,
     Update,
-    and_,
     bindparam,
     update,
 )
@@ -32,7 +29,7 @@ from sqlalchemy import (
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -56,45 +53,41 @@ schema_version = Table(
     Column("version", Integer, nullable=False),
 )
 
-shard = Table(
-    "shard",  # which epoch may write what the autoscalers of a shard remember
+lease = Table(
+    "lease",  # PostgreSQL: one row, which daemon leads (`lease`)
     metadata,
-    Column("connection", Text, primary_key=True),
-    Column("shards", SmallInteger, primary_key=True, autoincrement=False),  # how many the connection has
-    Column("shard", SmallInteger, primary_key=True, autoincrement=False),  # and which of them it is, from 1
-    Column("epoch", BigInteger, nullable=False),
+    Column("id", Integer, primary_key=True),  # always 1
+    Column("holder", Text),  # the generation of the leader; NULL: the lease is free
+    Column("token", Text, nullable=False),  # random; each renewal replaces it
+    Column("duration", BigInteger, nullable=False),  # microseconds after which an unchanged token ends the lease
+    Column("renewed", BigInteger, nullable=False),  # this and `taken` are by the database's clock, for display only
+    Column("taken", BigInteger, nullable=False),
+    Column("place", Text),  # host and pid of the leader, for messages
+    Column("host", Text),
+    Column("version", Text),  # of its package
+    Column("loaded", BigInteger),  # when its configuration was loaded
+    Column("digest", Text),  # of that configuration
+)
+
+fence = Table(
+    "fence",  # one row: which generation and which epochs may write what autoscalers remember (`fence`)
+    metadata,
+    Column("id", Integer, primary_key=True),  # always 1
+    Column("generation", Text, nullable=False),
+    Column("epochs", Text, nullable=False),  # JSON: connection -> its number of shards, and number -> epoch
     Column("commits", BigInteger, nullable=False),  # SQLite: incremented by each commit to check the epoch
-    Column("holder", Text),  # PostgreSQL: the member that may write it; NULL, or the id of a removed member: none
-    sqlite_with_rowid=False,
 )
-
-serves = Table(
-    "serves",  # which shard scales what: an autoscaler's name and its target are claimed together (`claims`)
-    metadata,
-    Column("kind", Text, primary_key=True),  # name or target
-    Column("key", Text, primary_key=True),  # a target's: with the defaults of its connection written out
-    Column("connection", Text, nullable=False),
-    Column("shards", SmallInteger, nullable=False),
-    Column("shard", SmallInteger, nullable=False),
-    Column("epoch", BigInteger, nullable=False),  # the claim is valid while its shard has it, and a live holder
-    sqlite_with_rowid=False,
-)
-
-NAME: Final = "name"
-TARGET: Final = "target"
-"""Kinds of claims."""
-IN_FORCE: Final = and_(*[serves.c[key] == shard.c[key] for key in ("connection", "shards", "shard", "epoch")])
-"""Joins a claim with its shard, if that still has the claim's epoch."""
 
 autoscaler = Table(
-    "autoscaler",  # each autoscaler and target with a decision within the retention
+    "autoscaler",  # each target with a decision within the retention
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False),
+    Column("scaled", Text, nullable=False, unique=True),  # what it scales (`target.scaled`)
+    Column("name", Text, nullable=False),  # this and the following are those of its newest cycle
     Column("target", Text, nullable=False),
     Column("connection", Text, nullable=False),
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
-    UniqueConstraint("name", "target"),
+    Index("autoscaler_name", "name"),
     Index("autoscaler_connection", "connection"),
     sqlite_autoincrement=True,  # never reuses an id, because blocks may hold rows of a deleted autoscaler
 )
@@ -124,7 +117,7 @@ removal = Table(
 sighting = Table(
     "sighting",  # when instances were first seen, and seen ready, for back ends that do not report it
     metadata,
-    Column("target", Text, primary_key=True),
+    Column("scaled", Text, primary_key=True),
     *_time_columns(),
     Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
 )
@@ -132,8 +125,7 @@ sighting = Table(
 adapter_memory = Table(
     "adapter_memory",  # values that an adapter saved of a target
     metadata,
-    Column("connection", Text, primary_key=True),
-    Column("target", Text, primary_key=True),
+    Column("scaled", Text, primary_key=True),
     Column("body", LargeBinary, nullable=False),  # a JSON object
 )
 
@@ -144,6 +136,7 @@ spec = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the first cycle with it
     Column("replaced", BigInteger),  # when another one replaced it; NULL: it is in force
     Column("body", LargeBinary, nullable=False),  # model.Autoscaler
+    Column("version", Text),  # of the package that decided by it; NULL: not known, in a state of version 13
     Index("spec_replaced", "replaced"),
 )
 
@@ -229,39 +222,8 @@ cut = Table(
     Column("at", BigInteger, nullable=False),  # when that was done last
 )
 
-member = Table(
-    "member",  # PostgreSQL only: the daemons that share the state, each while it renews its row
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("place", Text, nullable=False),  # host and pid, for messages
-    Column("host", Text, nullable=False),
-    Column("version", Text, nullable=False),  # of the package
-    Column("token", Text, nullable=False),  # random; each renewal replaces it
-    Column("duration", BigInteger, nullable=False),  # microseconds after which an unchanged token ends the lease
-    Column("renewed", BigInteger, nullable=False),  # this and `joined` are by the database's clock, for display only
-    Column("joined", BigInteger, nullable=False),
-    Column("loaded", BigInteger),  # when its configuration was loaded
-    Column("digest", Text),  # of that configuration
-    Column("needs", Text),  # the shards that its configuration needs (`sharing`); NULL: not known yet
-)
-
-follows = Table(
-    "follows",  # PostgreSQL only: the autoscalers of each member's configuration
-    metadata,
-    Column("member", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("target", Text, nullable=False),
-    Column("connection", Text, nullable=False),
-    Column("shards", SmallInteger, nullable=False),
-    Column("shard", SmallInteger, nullable=False),
-    Column("digest", Text, nullable=False),  # of its specification
-    sqlite_with_rowid=False,
-)
-
 STEERING: Final = "steering"
 """Counter: the changes of the table of that name."""
-INCARNATION: Final = "incarnation"
-"""Counter: when the state was last restored, in seconds since 1970; absent if never. A part of epochs (`shards`)."""
 _FEW: Final = 500
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
 """Driver by dialect, which decides the style of a statement's parameters."""
@@ -275,6 +237,13 @@ def newest_time(table: Table) -> Column[int]:
 def few(values: Collection[str]) -> Sequence[str] | None:
     """Return the values sorted, for a statement's parameters; None if there are so many that reading all is faster."""
     return sorted(values) if len(values) <= _FEW else None
+
+
+def batches(values: Collection[str]) -> Iterator[Sequence[str]]:
+    """Yield the values in order, as many at a time as fit a statement's parameters."""
+    in_order = sorted(values)
+    for start in range(0, len(in_order), _FEW):
+        yield in_order[start : start + _FEW]
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
@@ -335,13 +304,6 @@ def _compiled(dialect_name: str, statement: Insert | Update) -> tuple[str, Seque
     """Return the statement for the driver, and the order of its parameters; empty if they are named."""
     compiled = statement.compile(dialect=URL.create(_DRIVERS[dialect_name]).get_dialect()())
     return str(compiled), compiled.positiontup or ()
-
-
-def insert_absent(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert the rows that conflict with no existing row."""
-    if not rows:
-        return
-    connection.execute(_insert(connection.dialect.name, table).on_conflict_do_nothing(), rows)
 
 
 def _insert(dialect_name: str, table: Table) -> "postgresql.Insert | sqlite.Insert":

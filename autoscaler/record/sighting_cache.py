@@ -1,6 +1,6 @@
 """When the instances of one shard's targets were first seen: a copy of the state's rows in memory."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -11,20 +11,22 @@ from autoscaler.model import Sightings, TargetRef
 from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.ages import booted_by, kept_age
-from autoscaler.record.binary import Binary
-from autoscaler.record.entries import SIGHTINGS, target_text
+from autoscaler.record.entries import SIGHTINGS
+from autoscaler.target.scaled import Identify
 
 _T = TypeVar("_T")
 
 
-def by_target(rows: Iterable[Row[Any]], kind: Binary[_T], what: str, damaged: dict[str, str]) -> dict[str, _T]:
-    """Return the values of these rows by target. Damaged ones are left out, and put into `damaged` with the reason."""
+def by_scaled(
+    rows: Iterable[Row[Any]], read: Callable[[Row[Any]], _T], what: str, damaged: dict[str, str]
+) -> dict[str, _T]:
+    """Return what `read` makes of these rows, by what is scaled. `damaged` gets the reason of those that it cannot."""
     found = dict[str, _T]()
     for row in rows:
         try:
-            found[row.target] = kind.load(row.body)
-        except StateError as error:
-            damaged[row.target] = f"{what} cannot be read ({error}); the next cycle begins it anew"
+            found[row.scaled] = read(row)
+        except (StateError, ValueError, TypeError, ArithmeticError) as error:
+            damaged[row.scaled] = f"{what} cannot be read ({error}); the next cycle begins it anew"
     return found
 
 
@@ -39,23 +41,25 @@ class SightingCache:
         """Read these targets' sightings; None: all in the state. Returns damaged targets with the reason."""
         query = select(schema.sighting)
         if targets is not None and (few := schema.few(targets)) is not None:
-            query = query.where(schema.sighting.c.target.in_(few))
-        rows = [row for row in connection.execute(query) if targets is None or row.target in targets]
-        booted = {row.target: booted_by(row, moment) for row in rows}
+            query = query.where(schema.sighting.c.scaled.in_(few))
+        rows = [row for row in connection.execute(query) if targets is None or row.scaled in targets]
         damaged = dict[str, str]()
-        found = by_target(rows, SIGHTINGS, "when its target's instances were first seen", damaged)
-        self._known |= {target: (seen, booted[target]) for target, seen in found.items()}
+
+        def read_one(row: Row[Any]) -> tuple[Sightings, datetime]:
+            return SIGHTINGS.load(row.body), booted_by(row, moment)
+
+        self._known |= by_scaled(rows, read_one, "when its target's instances were first seen", damaged)
         return damaged
 
     def keep(self, targets: Collection[str]) -> None:
         """Drop the sightings of all other targets."""
         self._known = {target: seen for target, seen in self._known.items() if target in targets}
 
-    def of(self, targets: Collection[TargetRef], moment: Moment) -> Mapping[TargetRef, Sightings]:
+    def of(self, targets: Collection[TargetRef], moment: Moment, scaled: Identify) -> Mapping[TargetRef, Sightings]:
         """Return these targets' sightings, with times by the wall clock of `moment`. Skips targets never seen."""
         found = dict[TargetRef, Sightings]()
         for target in targets:
-            text = target_text(target)
+            text = scaled(target)
             if text in self._known:
                 seen, booted = self._known[text]
                 self._known[text] = kept_age(seen, booted, moment)

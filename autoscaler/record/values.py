@@ -1,7 +1,7 @@
 """Values that the record returns, besides those of the model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from autoscaler.model import Autoscaler, Decision, Direction, EventType, History, Observation
@@ -22,6 +22,8 @@ class Record:
     """None: the cycle is older than `state.detail`."""
     history: History | None
     """The history before the cycle; None: the cycle is older than `state.detail`."""
+    version: str | None = field(default=None, compare=False)
+    """Of the package that decided; None: not known, or the cycle is older than `state.detail`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,9 @@ class Following:
     def begin(self) -> AutoscalerError | None:
         """Follow the first configuration. Returns why a shard could not begin. Raises what `Runtime.follow` raises."""
         self._report_settings()
-        self._state.follow(retention_of(self.settings), self.settings.autoscalers)
         self._reporter.refused(self.settings.refused)
         self._outside.follow(self.settings)
-        failure = self._runtime.follow(self.settings)
+        failure = self._follow_in_runtime(self.settings)
         self._count()
         return failure
 
@@ -88,7 +87,7 @@ class Following:
             web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self.settings, settings):
                 return [f"{key} changed, which a reload cannot follow; restart the daemon, or change it back"]
-            self._runtime.follow(settings, partial(also, web_config, settings.web))
+            self._follow_in_runtime(settings, partial(also, web_config, settings.web))
         except Stopping:
             raise
         except ConfigError as error:
@@ -109,7 +108,7 @@ class Following:
         """
         settings = self._outside.changed()
         try:
-            self._runtime.follow(settings)
+            self._follow_in_runtime(settings)
         except Stopping:
             raise
         except AutoscalerError as error:
@@ -125,9 +124,24 @@ class Following:
         """Use the settings that the runtime follows, everywhere else, too."""
         self.settings = settings
         self._outside.follow(settings)
-        self._state.follow(retention_of(settings), settings.autoscalers)
         self._reporter.follow({scaler.name for scaler in settings.autoscalers})
         self._reporter.refused(settings.refused)
+
+    def _follow_in_runtime(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
+        """Let the runtime follow. The state follows before a shard begins: a limit counts all of the configuration."""
+
+        def ready() -> None:
+            also()
+            self._follow_in_state(settings)
+
+        try:
+            return self._runtime.follow(settings, ready)
+        except BaseException:
+            self._follow_in_state(self.settings)
+            raise
+
+    def _follow_in_state(self, settings: Settings) -> None:
+        self._state.follow(retention_of(settings), settings.autoscalers, settings.identify())
 
     def _report_settings(self) -> None:
         settings = self.settings

@@ -1,7 +1,6 @@
 """The options of `autoscaler run`, and the configuration that they name."""
 
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
-from autoscaler.runtime.wanted import refuse_other_hosts
 
 if TYPE_CHECKING:
     from autoscaler.web import WebConfig
@@ -41,8 +39,6 @@ def read(options: RunOptions, before: Origins | None = None) -> Settings:
     settings = load_for_daemon(options.config_file, before=before, dry_run=options.dry_run)
     if settings.warnings:
         raise ConfigError(settings.warnings)
-    if not settings.state.shared:
-        refuse_other_hosts(settings, socket.gethostname())
     return settings
 
 
@@ -76,8 +72,8 @@ def retention_of(settings: Settings) -> Retention:
 
 def open_state(settings: Settings, state_dir: Path, clock: Clock) -> State:
     """Open the state that the configuration names. Raises StateError."""
-    leases = LeaseOptions(settings.ha.lease_duration, settings.ha.renew_deadline, settings.ha.retry_period)
-    return State.open(settings.state.url, state_dir, retention_of(settings), clock, leases)
+    options = LeaseOptions(settings.ha.lease_duration, settings.ha.renew_deadline, settings.ha.retry_period)
+    return State.open(settings.state.url, state_dir, retention_of(settings), clock, options)
 
 
 def unfollowable(options: RunOptions, before: Settings, after: Settings) -> str | None:

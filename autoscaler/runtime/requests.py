@@ -9,8 +9,8 @@ _LOOK_SECONDS: Final = 0.1
 """How often a thread that waits for its answer checks whether it is to give up."""
 
 
-class Reload:
-    """A reload that was asked for over HTTP."""
+class Order:
+    """Something that was asked for over HTTP."""
 
     def __init__(self) -> None:
         self.answer: Final[SimpleQueue[Sequence[str]]] = SimpleQueue()
@@ -24,5 +24,13 @@ class Reload:
         return None
 
 
+class Reload(Order):
+    """Follow the configuration."""
+
+
+class Resign(Order):
+    """Let another daemon lead."""
+
+
 class Moved:
-    """There is something to do: other shards are held than before, or a look at origins has ended."""
+    """There is something to do: this daemon leads or leads no more, or a look at origins has ended."""

@@ -23,15 +23,13 @@ from autoscaler.model import (
     Observed,
     Outcome,
     ShardName,
-    TargetRef,
 )
 from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
 from autoscaler.record import Ledger
 from autoscaler.runtime.building import BuiltAdapter
-from autoscaler.runtime.membership import Membership
+from autoscaler.runtime.leadership import Leadership
 from autoscaler.runtime.wanted import Wanted
 from autoscaler.schedule import Shard, Work
-from autoscaler.target import load
 
 _HANGS_AFTER_PERIODS: Final = 3
 """Periods past its deadline after which a shard is superseded."""
@@ -45,14 +43,13 @@ class Ports:
     ledger: Ledger
     actuator: Actuator
     clock: Clock
-    membership: Membership | None = None
+    leadership: Leadership | None = None
     """None: no other daemon shares the state."""
     drainer: Drainer | None = None
     """None: no instance is drained."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """Claim what the shard scales and read its memory, then observe."""
-        call = self._with_members(call)
         if call.moment is not None:
             self.ledger.follow_clock(call.moment)
         self.ledger.claim()
@@ -74,9 +71,8 @@ class Ports:
 
     def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
         """Write through the adapter until the deadline or the end of the lease."""
-        call = self._with_members(call)
-        if self.membership is not None:  # after the lease another daemon may write
-            left = self.clock.monotonic() + self.membership.seconds_left()
+        if self.leadership is not None:  # after the lease another daemon may write
+            left = self.clock.monotonic() + self.leadership.seconds_left()
             call = replace(call, deadline=min(call.deadline, left))
         return self.actuator.act(decisions, call)
 
@@ -95,7 +91,7 @@ class Ports:
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         """Announce through the adapter."""
-        self.actuator.announce(decisions, self._with_members(call))
+        self.actuator.announce(decisions, call)
 
     def _with_reports(self, scalers: Sequence[Autoscaler], observed: Observed) -> Observed:
         """Return the observation with what has become of the targets' drains by now."""
@@ -109,16 +105,12 @@ class Ports:
     def _civil_ahead(self, scalers: Sequence[Autoscaler]) -> timedelta:
         """Return by how much the database's clock is ahead of this host's, in whole seconds; 0 on SQLite.
 
-        Daemons that share a state then open and close schedules at one time.
+        A leader then opens and closes schedules when its predecessor would have.
         """
         if not any(rule.by_calendar for scaler in scalers for rule in scaler.rules):
             return timedelta(0)
         civil = self.ledger.database_time()
         return timedelta(0) if civil is None else timedelta(seconds=int((civil - self.clock.now()).total_seconds()))
-
-    def _with_members(self, call: Call) -> Call:
-        """Return the call with the number of daemons."""
-        return call if self.membership is None else replace(call, members=self.membership.members)
 
 
 class RunningShard:
@@ -134,12 +126,12 @@ class RunningShard:
         logger: Logger,
         metrics: Metrics,
         gates: Gates,
-        membership: Membership | None = None,
+        leadership: Leadership | None = None,
         connect: Connect = Prometheus,
     ) -> None:
         """`shard` gets its first work. `gates`: those of the daemon's sources.
 
-        `membership`: this daemon's; None if no other daemon shares the state. `connect`: returns a source's client.
+        `leadership`: this daemon's; None if no other daemon shares the state. `connect`: returns a source's client.
         """
         name = shard.name.adapter
         adapter = metered(name, built.adapter, metrics, clock)
@@ -147,7 +139,7 @@ class RunningShard:
         self.adapters: Final = built.adapters
         self.shard: Final = shard
         self.wanted = wanted
-        self._membership = membership
+        self._leadership = leadership
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
@@ -163,7 +155,6 @@ class RunningShard:
             clock,
             logger,
             ledger.is_current,
-            lambda: 1 if membership is None else membership.members,
             local=built.adapter.one_host,
         )
         self._observer = self._new_observer()
@@ -175,9 +166,9 @@ class RunningShard:
         return self.shard.name
 
     @property
-    def member(self) -> str | None:
-        """The member that held the shard when it began; None if no other daemon shares the state."""
-        return self._ledger.member
+    def generation(self) -> str:
+        """The generation in which the shard began."""
+        return self._ledger.generation
 
     def follow(self, wanted: Wanted) -> bool:
         """Serve this from the next cycle on, with the same adapter and ledger. Returns whether anything changed.
@@ -240,24 +231,17 @@ class RunningShard:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._membership, self._drainer)
+        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._leadership, self._drainer)
         begin = partial(self._begin, tuple(scalers), self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
     def _begin(self, scalers: Sequence[Autoscaler], limits: ConnectionLimits) -> None:
         """Set the shard's autoscalers. On its own thread."""
-        self._ledger.follow(scalers, limits, {scaler.name: self._canonical(scaler.target) for scaler in scalers})
+        self._ledger.follow(scalers, limits, self.wanted.identify)
         targets = {scaler.target for scaler in scalers}
         self._connection.follow(targets)
         self._drainer.keep(targets)
         self.queries.follow(scalers)
-
-    def _canonical(self, target: TargetRef) -> TargetRef:
-        section = self.wanted.adapter.section
-        try:
-            return load(section.type).canonical(target, section.settings)
-        except Exception:  # noqa: BLE001 - foreign code, although it did not raise when the configuration was checked
-            return target
 
     def _close_replaced(self, observer: Observer) -> None:
         if observer is not self._observer:

@@ -3,8 +3,7 @@
 A connection has one shard, or as many as its `shards` says. Each shard has an adapter and a ledger of its own. Its
 cycles use one immutable `Work`, which is replaced between two cycles.
 
-If several daemons share the state, each runs the shards that it holds. A shard that moves to another daemon has no
-further cycle here, and is given back when no thread uses it.
+If several daemons share the state, the leader runs them all. A daemon that leads no more begins no further cycle.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -19,14 +18,14 @@ from autoscaler.cycle import CycleResult
 from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics
-from autoscaler.model import Autoscaler, ConfiguredRule, ShardName, shard_of
+from autoscaler.model import Autoscaler, ConfiguredRule, ShardName
 from autoscaler.observe import AskedAlone, Gates
 from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.runtime.building import Builder, BuiltAdapter
+from autoscaler.runtime.leadership import Leadership
 from autoscaler.runtime.ledgers import Ledgers
-from autoscaler.runtime.membership import Membership
 from autoscaler.runtime.running_shard import RunningShard
-from autoscaler.runtime.wanted import Wanted, by_shard, wanted_shards
+from autoscaler.runtime.wanted import Wanted, wanted_shards
 from autoscaler.schedule import Shard, Shards, wait_for
 from autoscaler.text import count as counted
 from autoscaler.threads import Stop, Stopping
@@ -52,17 +51,16 @@ class Runtime:
         report: Callable[[CycleResult], None],
         metrics: Metrics,
         stop: Stop | None = None,
-        membership: Membership | None = None,
-        host: str | None = None,
+        leadership: Leadership | None = None,
         *,
+        alone: bool = False,
         retry_seconds: float = RETRY_SECONDS,
         state_seconds: float = STATE_SECONDS,
     ) -> None:
         """`report` is called with the result of every cycle, on its shard's thread.
 
-        `stop`: after a request to stop, methods raise Stopping and `close` comes next. `membership`: this daemon's;
-        None if no other shares the state. `host`: this machine's name, for connections that are bound to a machine;
-        None: all connections are served here.
+        `stop`: after a request to stop, methods raise Stopping and `close` comes next. `leadership`: this daemon's;
+        None if no other shares the state. `alone`: as of `Leadership.start`.
         """
         self.shards = Shards(clock, logger)
         self._state = state
@@ -71,27 +69,29 @@ class Runtime:
         self._report = report
         self._metrics = metrics
         self._stop = stop or Stop()
-        self._membership = membership
-        self._host = host
-        self._longest_hang = LeaseOptions().duration.total_seconds() if membership is None else membership.duration
+        self._leadership = leadership
+        self._alone = alone
+        self._longest_hang = LeaseOptions().duration.total_seconds() if leadership is None else leadership.duration
         """Seconds past its deadline after which a hanging call no longer keeps its targets from other shards."""
         self._retry_seconds = retry_seconds
         self._state_seconds = state_seconds
         self._gates = Gates()
         self._builder = Builder(state_dir, clock, logger, self._stop)
         self._wanted: Mapping[ShardName, Wanted] = {}
-        """The shards of the configuration, served here or not."""
+        """The shards of the configuration."""
         self.running: dict[ShardName, RunningShard] = {}
         """The shards that are served here, by name. Read-only for others."""
         self._abandoned: list[RunningShard] = []
         """Shards that were ended while a thread of theirs hung."""
         self._ending: list[RunningShard] = []
-        """Shards that moved to another daemon and have a cycle running."""
+        """Shards that have a cycle running although this daemon leads no more."""
         self._awaited: Sequence[RunningShard] = ()
         """Shards whose last cycle a reload waits for."""
         self._waiting: frozenset[ShardName] = frozenset()
         """Shards that wait for an abandoned thread to end."""
         self._ledgers = Ledgers(state, self._stop)
+        self._led: bool | None = None
+        """Whether this daemon led when it was last supervised."""
         self._retry_at: dict[ShardName, float] = {}
         """When a shard that could not begin is tried again."""
         self.changes = 0
@@ -102,39 +102,37 @@ class Runtime:
         """The connections' names, sorted."""
         return sorted({name.adapter for name in self.running})
 
+    @property
+    def leads(self) -> bool:
+        """Whether this daemon serves its configuration, and does not stand by."""
+        return self._leadership is None or self._leadership.leads
+
     def served(self, settings: Settings) -> Sequence[Autoscaler]:
         """Return the autoscalers of the configuration that this daemon serves."""
-        if self._membership is None:
-            return settings.autoscalers
-        usable, sections = self._membership.usable(), settings.adapters
-        return [
-            each
-            for each in settings.autoscalers
-            if shard_of(each.target, sections[each.target.adapter].shards) in usable
-        ]
+        return settings.autoscalers if self.leads else ()
 
     def status_line(self, settings: Settings) -> str:
         """Return how much of the configuration is served, for `systemctl status`."""
-        connections, number = counted(len(self.adapters), "connection"), len(settings.autoscalers)
-        if self._membership is None:
-            return f"{counted(number, 'autoscaler')} on {connections}"
-        if not self._membership.is_member:
-            return "the lease is lost, nothing is scaled: the database does not answer"
-        members = self._membership.members
-        served = len(self.served(settings))
-        return f"{served} of {counted(number, 'autoscaler')} on {connections}; {counted(members, 'daemon')}"
+        number = counted(len(settings.autoscalers), "autoscaler")
+        if self._leadership is None:
+            return f"{number} on {counted(len(self.adapters), 'connection')}"
+        if self._leadership.leads:
+            return f"leads: {number} on {counted(len(self.adapters), 'connection')}"
+        if (failure := self._leadership.failure) is not None:
+            return f"the lease is lost, so this daemon scales nothing: {failure}"
+        return f"stands by, with {number}; the leader: {self._leadership.leader or 'none'}"
 
     def follow(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
         """Follow a configuration. Unchanged shards continue in the same epoch.
 
         `also` is called when every adapter is built and nothing has changed yet; its exceptions are raised. Returns why
         a shard could not begin; `supervise` tries again. Raises AdapterError, then nothing has changed; Stopping; and,
-        at the first call, StateError if this daemon cannot become a member.
+        at the first call, StateError if the database lets it neither take nor watch the lease.
         """
-        wanted = wanted_shards(settings, self._host)
-        if self._membership is not None and not self._membership.joined:
-            self._configure(wanted, settings)
-            self._stop.run_interruptibly(self._membership.join)
+        wanted = wanted_shards(settings, settings.identify())
+        if self._leadership is not None and not self._leadership.started:
+            self._configure(settings)
+            self._stop.run_interruptibly(partial(self._leadership.start, alone=self._alone))
         slow = [rule for scaler in settings.autoscalers for rule in scaler.rules if rule.by_calendar]
         if slow:
             self._stop.run_interruptibly(partial(_prepare, slow, self._clock.now()))
@@ -150,40 +148,54 @@ class Runtime:
             raise
         self._retry_at.clear()
         self._wanted = wanted
-        self._configure(wanted, settings)
+        self._configure(settings)
         for name, one in self.running.items():
             if one.follow(wanted[name]):
                 self.shards.reschedule(one.shard)
         return self._begin_all(built.keys(), {}, built)
 
-    def _configure(self, wanted: Mapping[ShardName, Wanted], settings: Settings) -> None:
-        """Pass the configuration to the membership."""
+    def _configure(self, settings: Settings) -> None:
         self.changes += 1
-        if self._membership is not None:
-            of_this_host = {name.adapter for name, want in wanted.items() if want.adapter.section.host is not None}
-            self._membership.configure(wanted.keys(), by_shard(settings), settings.digest, of_this_host)
+        if self._leadership is not None:
+            self._leadership.follow(settings.digest)
 
     def supervise(self) -> AutoscalerError | None:
-        """Begin and end shards as this daemon holds them, and supersede shards that hang too long.
+        """Begin shards if this daemon leads, end them if it does not, and supersede those that hang too long.
 
-        Called about every second, and when other shards are held. Returns why a shard could not begin; the next call
-        tries again.
+        Called about every second, and when this daemon has begun or ceased to lead. Returns why a shard could not
+        begin; the next call tries again.
         """
         self._release_ended()
         usable = self._usable(self._wanted)
+        if self._led is not (leads := self.leads):  # also if no shard can begin
+            self._led = leads
+            self.changes += 1
+            self._retry_at.clear()
         self._leave([one for name, one in self.running.items() if name not in usable or self._is_stale(one)])
         stuck = {name: one for name, one in self.running.items() if self._why_superseded(one)}
-        failure = self._begin_all([*(usable - self.running.keys()), *stuck], stuck, {})
-        self._give_back()
-        return failure
+        return self._begin_all([*(usable - self.running.keys()), *stuck], stuck, {})
 
     def begun(self) -> bool:
-        """Return whether every shard's first cycle has ended or reached its deadline.
+        """Return whether every shard's first cycle has ended or reached its deadline; of a standby, True.
 
-        A daemon that runs alone and serves nothing of its configuration has not begun.
+        A leader that serves nothing of its configuration has not begun.
         """
-        alone = self._membership is None or self._membership.members == 1
-        return self.shards.begun() and not (alone and self._wanted and not self.running)
+        return self.shards.begun() and not (self.leads and self._wanted and not self.running)
+
+    def resign(self) -> None:
+        """End all shards and free the lease, so that a standby can take it at once.
+
+        Raises StateError, also if a call hangs: the lease then ends by itself, because the call may still write.
+        """
+        if self._leadership is None:
+            raise StateError("an SQLite state has one daemon; stop it instead")
+        if not self._leadership.leads:
+            raise StateError(f"this daemon stands by; the leader is {self._leadership.leader or 'none now'}")
+        gone = [*self.running.values()]
+        self._leave(gone)
+        wait_for([one.shard for one in gone])
+        self._release_ended()
+        self._leadership.resign(hanging=bool(self._ending or self._abandoned))
 
     def close(self) -> bool:
         """End all shards. Waits for running cycles until their deadlines. Returns False if a thread hangs."""
@@ -201,20 +213,16 @@ class Runtime:
         """Return the queries of all shards that are sent alone. From any thread."""
         return [each for one in [*self.running.values()] for each in one.queries.asked_alone()]
 
-    def hanging(self) -> Collection[ShardName]:
-        """Return the shards that an abandoned thread still uses."""
-        return {one.name for one in self._abandoned}
-
     def _usable(self, wanted: Mapping[ShardName, Wanted]) -> Set[ShardName]:
-        """Return those of these shards that can be served here now."""
-        return wanted.keys() if self._membership is None else wanted.keys() & self._membership.usable()
+        """Return those of these shards that are served here now: all or none."""
+        return wanted.keys() if self.leads else set()
 
     def _is_stale(self, one: RunningShard) -> bool:
-        """Return whether this daemon has lost its lease since the shard began, even if it holds the shard again."""
-        return self._membership is not None and one.member not in (None, self._membership.member)
+        """Return whether this daemon has lost its lease since the shard began, even if it leads again."""
+        return self._leadership is not None and one.generation != self._leadership.generation
 
     def _leave(self, gone: Sequence[RunningShard]) -> None:
-        """Begin no further cycle of these, which another daemon is to serve."""
+        """Begin no further cycle of these."""
         for one in gone:
             del self.running[one.name]
         self._retire(gone)
@@ -222,14 +230,18 @@ class Runtime:
         self.changes += len(gone)
 
     def _may_begin(self, names: Collection[ShardName]) -> Sequence[ShardName]:
-        """Return those of these shards that may begin now. Logs once for which abandoned threads the others wait."""
+        """Return those of these shards that may begin now, first those that have not failed to, then by their turn.
+
+        Logs once for which abandoned threads the others wait.
+        """
         waiting = frozenset(name for name in names if self._is_crowded(name))
         for name in sorted(waiting - self._waiting):
             error = f"{_MAX_ABANDONED} abandoned threads hang in it; the shard begins when one of them ends"
             self._logger.error("shard_waits", **name.labels(), error=error)
         self._waiting = waiting
         now = self._clock.monotonic()
-        return [name for name in sorted(names) if name not in waiting and now >= self._retry_at.get(name, now)]
+        due = [name for name in names if name not in waiting and now >= self._retry_at.get(name, now)]
+        return sorted(due, key=lambda name: (self._retry_at.get(name, 0.0), name))
 
     def _begin_all(
         self,
@@ -243,8 +255,8 @@ class Runtime:
         """
         failures, unused = list[AutoscalerError](), dict(built)
         allowed = self._state_seconds
-        if self._membership is not None:  # a shard that begins after the lease could not do anything
-            allowed = min(allowed, self._membership.seconds_left())
+        if self._leadership is not None:  # a shard that begins after the lease could not do anything
+            allowed = min(allowed, self._leadership.seconds_left())
         until = self._clock.monotonic() + allowed
         for name in self._may_begin(names):
             failure = self._begin(name, unused.pop(name, None), stuck.get(name), until)
@@ -283,8 +295,8 @@ class Runtime:
     def _put_off(self, name: ShardName, error: Exception) -> None:
         """Try to begin this shard again after a while."""
         seconds = self._retry_seconds
-        if self._membership is not None and isinstance(error, StateError):
-            seconds = min(seconds, self._membership.period)  # another daemon waits no longer than a lease
+        if self._leadership is not None and isinstance(error, StateError):
+            seconds = min(seconds, self._leadership.period)
         self._retry_at[name] = self._clock.monotonic() + seconds
 
     def _begin_with(self, name: ShardName, built: BuiltAdapter, stuck: RunningShard | None, until: float) -> None:
@@ -324,7 +336,7 @@ class Runtime:
             self._logger,
             self._metrics,
             self._gates,
-            self._membership,
+            self._leadership,
         )
         self.shards.add(shard)
         self.changes += 1
@@ -354,7 +366,7 @@ class Runtime:
                 self._abandoned.append(one)
 
     def _release_ended(self) -> None:
-        """Release abandoned shards that have ended, and moved shards that have ended or hang.
+        """Release abandoned shards that have ended, and those of a former leadership that have ended or hang.
 
         The claims of an abandoned shard are released `_longest_hang` after its deadline.
         """
@@ -368,18 +380,9 @@ class Runtime:
         for one in over:
             self._ending.remove(one)
             if not one.ended():
-                error = "its cycle hangs; the shard is given back when it ends, or ha.leaseDuration past its deadline"
+                error = "its cycle hangs, although this daemon leads no more"
                 self._logger.error("shard_left_behind", **one.name.labels(), error=error)
         self._release(over)
-
-    def _give_back(self) -> None:
-        """Give back the shards that are not used here and that another daemon is to hold."""
-        if self._membership is None:
-            return
-        left = (*self._ending, *self._abandoned)
-        used = {one.name for one in left if one.overdue_seconds() < self._longest_hang} | self.running.keys()
-        leaving, held = self._membership.excess(), self._membership.held()
-        self._membership.give_back({name for name in held if name in leaving or name not in self._wanted} - used)
 
 
 def _prepare(rules: Sequence[ConfiguredRule], at: datetime) -> None:

@@ -26,11 +26,16 @@ class Upkeep:
         state: State,
         cut: Callable[[Sequence[Cut]], None],
         answered: Callable[[bool], None],
+        leads: Callable[[], bool],
         shards: Shards,
         clock: Clock,
         logger: Logger,
     ) -> None:
-        """`answered` is called with whether the state answers, `cut` with what `state.maxSize` has deleted."""
+        """`answered` is called with whether the state answers, `cut` with what `state.maxSize` has deleted.
+
+        `leads` returns whether this daemon leads; a standby leaves the housekeeping to the leader.
+        """
+        self._leads = leads
         self._shards = shards
         self._state = state
         self._cut = cut
@@ -60,7 +65,7 @@ class Upkeep:
         if self._checking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
             return
-        self._checking = self._spawn(self._state.archive.cuts)
+        self._checking = self._spawn(self._state.check)
 
     def _begin_tidying(self) -> None:
         if self._tidying is not None:
@@ -72,7 +77,9 @@ class Upkeep:
                 self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
             except Exception as error:  # noqa: BLE001 - a damaged row, or a bug
                 self._logger.error("state_failed", error=bug(error))  # noqa: TRY400 - `bug` has the place
-        self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
+            self._tidying = None
+        if self._leads():
+            self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
 
     def _spawn(self, work: Callable[[], _T]) -> "Future[_T] | None":
         """Run `work` in a thread of its own and return its future; None if no thread could be started."""

@@ -1,12 +1,12 @@
 """The shards that a configuration asks for."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
-from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import Autoscaler, ConnectionLimits, ShardName, TargetRef, shard_of
 from autoscaler.rules.drain import DrainRule
+from autoscaler.target.scaled import Identify
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Wanted:
     sources: Mapping[str, PrometheusSource]
     limits: ConnectionLimits
     """Limits of the whole connection."""
+    identify: Identify = field(compare=False)
+    """Returns what an autoscaler scales. It follows from the connections' sections."""
 
 
 def by_shard(settings: Settings) -> Mapping[ShardName, Sequence[Autoscaler]]:
@@ -45,11 +47,8 @@ def by_shard(settings: Settings) -> Mapping[ShardName, Sequence[Autoscaler]]:
     return found
 
 
-def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardName, Wanted]:
-    """Return every shard that has autoscalers and can be served here.
-
-    `host`: this machine's name; None: connections of other machines can be served here, too.
-    """
+def wanted_shards(settings: Settings, scaled: Identify) -> Mapping[ShardName, Wanted]:
+    """Return every shard that has autoscalers. `scaled`: the result of `Settings.identify`."""
     return {
         name: Wanted(
             WantedAdapter(
@@ -66,9 +65,9 @@ def wanted_shards(settings: Settings, host: str | None = None) -> Mapping[ShardN
             used,
             settings.prometheus,
             settings.limits.get(name.adapter, ConnectionLimits()),
+            scaled,
         )
         for name, used in by_shard(settings).items()
-        if host is None or settings.adapters[name.adapter].host in (None, host)
     }
 
 
@@ -76,15 +75,3 @@ def _nodes_of(scalers: Sequence[Autoscaler]) -> Collection[str]:
     """Return the connections whose nodes are drained for these autoscalers."""
     rules = [scaler.rules.find(DrainRule) for scaler in scalers]
     return {rule.nomad.adapter for rule in rules if rule is not None and rule.nomad is not None}
-
-
-def refuse_other_hosts(settings: Settings, host: str) -> None:
-    """Raise ConfigError if a connection belongs to another machine. For a daemon that does not share its state."""
-    for name in sorted({scaler.target.adapter for scaler in settings.autoscalers}):
-        where = settings.adapters[name].host
-        if where not in (None, host):
-            problem = (
-                f"its targets are on {where}, and this is {host}; run the daemon there, or run one on each and let "
-                "them share a PostgreSQL state (docs/hosts.md)"
-            )
-            raise ConfigError([Problem(str(settings.path), 1, 1, f"adapters.{name}.host", problem)])

@@ -78,7 +78,7 @@ class Run:
             name: Groups(name, scenario.groups, self._clock) for name in scenario.settings.adapters
         }
         self._log: Final = _Log(self.errors)
-        self._wanted: Final = wanted_shards(scenario.settings)
+        self._wanted: Final = wanted_shards(scenario.settings, scenario.settings.identify())
         self._down_until = _NONE
         self._decided: Final = dict[str, tuple[Decision, timedelta]]()
         """The last decision of each autoscaler, and when it was made."""

@@ -136,10 +136,7 @@ class Adapter:
     `drain`.
     """
     one_host: ClassVar[bool] = False
-    """Whether all targets of a connection are on the machine that its section names as `host`.
-
-    Only the daemon on that machine serves them.
-    """
+    """Whether all targets of a connection are on the daemon's own machine. Such a daemon has an SQLite state."""
     one_shard: ClassVar[bool] = False
     """Whether a connection has one adapter only and refuses `shards`.
 
@@ -186,6 +183,15 @@ class Adapter:
         A target may have only one autoscaler: two would overwrite each other's sizes.
         """
         return target
+
+    @staticmethod
+    def place(settings: Any) -> str | None:
+        """Return where the connection's targets are, known offline; None: that is its own name's affair.
+
+        Two connections with an equal place scale the same targets. What is remembered of a target belongs to its type,
+        its place and its canonical name, so a connection with another name goes on with it.
+        """
+        return None
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         """Return the state of every target, or the error of that target.

@@ -48,6 +48,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
             Route("/-/healthy", web.healthy),
             Route("/-/ready", web.ready),
             Route("/-/reload", web.reload, methods=["POST"]),
+            Route("/-/resign", web.resign, methods=["POST"]),
             Route("/metrics", web.metrics),
             Route(f"{PREFIX}/openapi.json", describe),
             *[Route(PREFIX + each.path, web.endpoint(each), methods=[each.method]) for each in operations],
@@ -78,28 +79,36 @@ class _Web:
         self._sources = sources
         self._logger = logger
         self._work = sources.work
-        self._reloads = Work(threads=1, most_waiting=1)
+        self._orders = Work(threads=1, most_waiting=1)
 
     async def healthy(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """Answer 200: the process runs."""
         return PlainTextResponse("autoscaler is healthy.\n")
 
     async def ready(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
-        """Answer whether every autoscaler has had its first cycle."""
+        """Answer whether every autoscaler has had its first cycle; of a standby, that its configuration is loaded."""
         if self._sources.ready():
             return PlainTextResponse("autoscaler is ready.\n")
         return PlainTextResponse("autoscaler is starting: its first cycles have not ended.\n", 503)
 
     async def reload(self, request: Request) -> Response:
         """Reload the configuration."""
+        return await self._ordered(request, "reload_requested", self._sources.reload, "reloaded.\n")
+
+    async def resign(self, request: Request) -> Response:
+        """Let another daemon lead."""
+        return await self._ordered(request, "resign_requested", self._sources.resign, "resigned.\n")
+
+    async def _ordered(self, request: Request, event: str, order: Callable[[], Sequence[str]], done: str) -> Response:
+        """Have the main thread do something, and answer with what was wrong."""
         try:
-            problems = await self._reloads.run(self._sources.reload)
+            problems = await self._orders.run(order)
         except RequestError as error:
             return PlainTextResponse(f"{error}\n", 503, error.headers)
-        self._logger.info("reload_requested", by=request.scope["user"])
+        self._logger.info(event, by=request.scope["user"])
         if problems:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
-        return PlainTextResponse("reloaded.\n")
+        return PlainTextResponse(done)
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """Answer the registry as text."""

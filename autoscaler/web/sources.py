@@ -28,6 +28,8 @@ class Sources:
     """Returns whether every shard's first cycle has ended or met its deadline. Does not block."""
     reload: Callable[[], Sequence[str]]
     """Reloads the configuration and returns its problems, once it is followed."""
+    resign: Callable[[], Sequence[str]]
+    """Frees the lease, once the cycles have ended; returns why it was not."""
     status: Callable[[], DaemonStatus]
     """Returns the status of the daemon and its dependencies. Does not block."""
     discovered: Callable[[], DiscoveredList] = DiscoveredList

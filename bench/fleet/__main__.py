@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from bench.fleet import bare, shards
+from bench.fleet import bare, hosts, shards
 from bench.fleet.adapter import own_mebibytes
 from bench.fleet.daemon import PERIOD_SECONDS, Daemon, Measured, running_fleet_daemon
 from bench.fleet.series import METRIC
@@ -34,6 +34,8 @@ def main() -> None:
             _large(fleet, small, _STEADY_SECONDS // PERIOD_SECONDS // (5 if scale > 1 else 1))
         with running_fleet(10_000 // scale, 100) as fleet:
             _huge(fleet)
+        with running_fleet(hosts.GROUPS // scale, hosts.INSTANCES) as fleet:
+            _hosts(fleet)
     except AssertionError as error:
         sys.exit(str(error))
 
@@ -87,6 +89,14 @@ def _huge(fleet: Fleet) -> None:
     report(f"resident at {_size(fleet)}", f"{found.mebibytes:.0f} MiB", "none")
     report("of which the adapter's own states", f"{own:.0f} MiB", "none")
     report("and the daemon without them", f"{found.mebibytes - own:.0f} MiB", "at most 700 MiB")
+
+
+def _hosts(fleet: Fleet) -> None:
+    found, of = hosts.measure(fleet, hosts.CYCLES), f"3 daemons on PostgreSQL, {_size(fleet)}"
+    report(f"{of}: cycles in time", f"{found.in_time} of {len(found.late_seconds)}", "all")
+    report("CPU s for 1,000 evaluations, the leader", f"{found.leader:.3f}", f"at most {hosts.AIM_LEADER}")
+    report("the same, each standby", ", ".join(f"{one:.3f}" for one in found.standbys), "none")
+    report("the same, PostgreSQL", f"{found.database:.3f}", f"at most {hosts.AIM_DATABASE}")
 
 
 def _size(fleet: Fleet) -> str:

@@ -196,13 +196,3 @@ def test_an_invalid_number_of_concurrent_writes_is_one(odd: object) -> None:
             return super().scale(target, change, call)
 
     assert Shard(Odd()).act(rescale("a"), rescale("b")) == {"a": Written(5), "b": Written(5)}
-
-
-def test_daemons_that_share_the_state_divide_the_concurrent_writes() -> None:
-    """The limit applies to all daemons together. Each has at least one write."""
-    back = BackEnd()
-    actuator = Actuator(back, SystemClock(), RecordingLogger())
-    call = Call(NOW, SystemClock().monotonic() + 30, members=2)
-    outcomes = actuator.act([rescale(name) for name in ("a", "b", "c")], call)
-    assert {type(outcome) for outcome in outcomes.values()} == {Written}
-    assert back.most_at_once == 1

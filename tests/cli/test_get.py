@@ -28,8 +28,8 @@ def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
     rows = [re.split(r" {2,}", line) for line in said.lines]
     assert [row[:7] for row in rows] == [
         ["NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY"],
-        ["broken", "fleet/web", "<unknown>/15 (avg)", "0", "100", "3", "3/3"],
-        ["jobs", "fleet/web", "15/15 (avg)", "0", "100", "3", "3/3"],
+        ["broken", "fleet/broken", "<unknown>/15 (avg)", "0", "100", "3", "3/3"],
+        ["jobs", "fleet/jobs", "15/15 (avg)", "0", "100", "3", "3/3"],
         ["web", "fleet/web", "cpu: 60%/60%", "2", "10", "6", "6/6"],
     ]
 

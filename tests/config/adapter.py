@@ -63,3 +63,12 @@ class Nervous(Groups):
     def target_problem(target: TargetRef, settings: Any) -> str | None:
         """Fail."""
         raise ZeroDivisionError("no groups")
+
+
+class Lost(Groups):
+    """A type that does not know where its targets are."""
+
+    @staticmethod
+    def place(settings: Any) -> str:
+        """Fail."""
+        raise LookupError("nowhere")

@@ -16,6 +16,7 @@ TYPES = {
     "faulty": "tests.config.adapter:Faulty",
     "nodes": "tests.config.adapter:Nodes",
     "nervous": "tests.config.adapter:Nervous",
+    "lost": "tests.config.adapter:Lost",
     "missing": "tests.config.nowhere:Groups",
 }
 
@@ -24,7 +25,7 @@ Load: TypeAlias = Callable[[str], Settings]
 
 @pytest.fixture(autouse=True)
 def test_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Types `groups`, `faulty`, `nervous`, and `missing`, whose module does not exist."""
+    """Types `groups`, `faulty`, `nervous`, `lost`, and `missing`, whose module does not exist."""
     entries = {name: EntryPoint(name, value, GROUP) for name, value in TYPES.items()}
     monkeypatch.setattr("autoscaler.target.registry.installed", lambda: dict(installed()) | entries)
     monkeypatch.setattr("autoscaler.config.connections.installed", lambda: dict(installed()) | entries)

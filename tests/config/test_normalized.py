@@ -13,7 +13,7 @@ controller: {syncPeriod: 15s}
 prometheus:
   default: {url: "http://localhost:9090", headers: {X-Scope-OrgID: one}, params: {token: first}}
 adapters:
-  local: {type: process, maxTotal: 9, host: here, pools: {web: {command: [web], env: {KEY: first}}}}
+  local: {type: process, maxTotal: 9, pools: {web: {command: [web], env: {KEY: first}}}}
 state: {retention: 7d}
 web: {listenAddress: "127.0.0.1:1"}
 log: {decisions: changed}
@@ -40,7 +40,6 @@ CHANGES = [
     ("X-Scope-OrgID: one", "X-Scope-OrgID: two", "prometheus.default.headers.X-Scope-OrgID"),
     ("token: first", "token: second", "prometheus.default.params.token"),
     ("maxTotal: 9", "maxTotal: 8", "adapters.local.maxTotal"),
-    ("host: here", "host: there", "adapters.local.host"),
     ("command: [web]", "command: [web, now]", "adapters.local.pools.web.command[1]"),
     ("KEY: first", "KEY: second", "adapters.local.pools.web.env.KEY"),
     ("retention: 7d", "retention: 8d", "state.retention"),

@@ -118,6 +118,18 @@ def test_defaults_of_nomad_count_as_written(tmp_path: Path, monkeypatch: pytest.
         load(file, judge=True)
 
 
+def test_two_connections_to_one_place_do_not_scale_one_target(tmp_path: Path) -> None:
+    file = tmp_path / "autoscaler.yaml"
+    one = "  - {{name: {0}, scaleTargetRef: {{adapter: {0}, name: j/g}}, maxReplicas: 2, metrics: [{1}]}}"
+    lines = [one.format(name, GOOD_METRIC) for name in ("a", "b", "c")]
+    here, there = "{type: nomad, address: 'http://here:4646'}", "{type: nomad, address: 'http://there:4646'}"
+    file.write_text(f"adapters: {{a: {here}, b: {here}, c: {there}}}\nautoscalers:\n" + "\n".join(lines))
+    with pytest.raises(ConfigError) as caught:
+        load(file, judge=True)
+    (problem,) = caught.value.problems
+    assert "b/j/g is already scaled by the autoscaler on line 3" in str(problem)
+
+
 def test_a_mistake_in_an_aliased_block_is_reported_once(tmp_path: Path) -> None:
     """The block is written once, however many aliases use it."""
     file = tmp_path / "autoscaler.yaml"

@@ -22,16 +22,6 @@ def test_a_listen_address_needs_no_host(load_text: Load) -> None:
     assert load_text("autoscalers: []\nweb: {listenAddress: ':9797'}\n").web.listen_address == ":9797"
 
 
-def test_the_host_of_a_pool_is_not_passed_to_the_adapter(load_text: Load) -> None:
-    """An adapter with its own key `host` receives that."""
-    settings = load_text(
-        "autoscalers: []\nstate: {url: 'postgresql://db/a'}\n"
-        "adapters: {a: {type: process, host: vm-1, pools: {web: {command: x}}}, b: {type: docker-swarm, host: 'tcp://b:1'}}\n"
-    )
-    assert [settings.adapters[name].host for name in ("a", "b")] == ["vm-1", None]
-    assert settings.adapters["b"].settings.host == "tcp://b:1"  # type: ignore[attr-defined]  # the adapter's own settings
-
-
 def test_leases_have_the_durations_of_kubernetes_leader_election(load_text: Load) -> None:
     shared = "autoscalers: []\nstate: {url: 'postgresql://db/a'}\n"
     assert load_text(shared).ha == HaSettings(timedelta(seconds=15), timedelta(seconds=10), timedelta(seconds=2))

@@ -31,6 +31,8 @@ class Settings(AdapterSettings):
     """A call that hangs ends, too, when `release-N` is there: the Nth that hangs. `notes` says what happened."""
     writes_at_once: int = 1
     """How many calls of `scale` it takes at a time."""
+    kept: bool = False
+    """Sizes are files in `folder`, which other daemons share, and a call of `scale` hangs after it has written."""
     label: str = ""
     """Another one makes the section another one."""
 
@@ -46,13 +48,25 @@ class Hanging:
 
     def observe(self, targets, call):
         self._hang("observe", call.now, targets)
-        return {target: TargetState(_SIZES.get(target.name, 1), _SIZES.get(target.name, 1), ()) for target in targets}
+        return {target: TargetState(size, size, ()) for target in targets for size in (self._size(target.name),)}
 
     def scale(self, target, change, call):
+        if self._settings.kept:
+            self._write(target, change, call)
         self._hang("scale", call.now, (target,))
-        _SIZES[target.name] = change.size
-        self._note("writes", target.name, change.size, call.now.isoformat())
+        if not self._settings.kept:
+            self._write(target, change, call)
         return Written(change.size)
+
+    def _size(self, name):
+        file = Path(self._settings.folder, f"size-{name}")
+        return int(file.read_text()) if self._settings.kept and file.exists() else _SIZES.get(name, 1)
+
+    def _write(self, target, change, call):
+        _SIZES[target.name] = change.size
+        if self._settings.kept:
+            Path(self._settings.folder, f"size-{target.name}").write_text(str(change.size))
+        self._note("writes", target.name, change.size, call.now.isoformat())
 
     def _hang(self, verb, now, targets):
         wanted = self._settings.target

@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import create_engine, text
 
+from adapters.memory.groups import Groups
 from autoscaler.model import TargetRef, shard_of
 from tests.daemon.running import (
     RunningDaemon,
@@ -21,13 +23,13 @@ from tests.daemon.running import (
 )
 from tests.waiting import until
 
-SHARDS: Final = 12
+SHARDS: Final = 3
 _FIRST: Final = {shard_of(TargetRef("fleet", f"s{n}"), SHARDS): n for n in reversed(range(100))}
 NAMES: Final = tuple(f"s{n}" for n in sorted(_FIRST.values()))
 """Autoscalers, each in its own shard."""
-QUICK: Final = {"leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "500ms"}
+QUICK: Final = {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "300ms"}
 """Times for the daemon whose lease should end. A busy machine may pause for seconds."""
-SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "500ms"}
+SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "300ms"}
 """Times with which no lease ends while a test runs."""
 
 
@@ -69,33 +71,44 @@ class Hosts:
             folder, self.prometheus, scalers, fleet, state={"url": url or self.url}, ha=dict(ha), **sections
         )
 
-    def start(self, host: str, ha: Mapping[str, str] = SLOW, **of_config: Any) -> "Host":
-        """Start a daemon and wait until it is ready."""
+    def attempt(self, host: str, *arguments: str, **of_config: Any) -> CompletedProcess[str]:
+        """Run a daemon that ends by itself, such as a single cycle."""
+        config = self.config(host, QUICK, **of_config)
+        return finished(command(config, *arguments, program=program(host)), config.parent / "state", self.env)
+
+    def start(self, host: str, ha: Mapping[str, str] = SLOW, *arguments: str, **of_config: Any) -> "Host":
+        """Start a daemon and wait until it is ready. The first one leads. All have the same groups."""
         config = self.config(host, ha, **of_config)
+        state = config.parent / "state"
+        state.mkdir(exist_ok=True)
+        groups = self.folder / "groups"
+        groups.mkdir(exist_ok=True)
+        if not (state / "adapters").exists():
+            (state / "adapters").symlink_to(groups)
         daemon = self.stack.enter_context(
-            running_daemon(config, program=program(host), env=self.env, service_manager=True)
+            running_daemon(config, *arguments, program=program(host), env=self.env, service_manager=True)
         )
         daemon.wait_for("ready")
         return Host(host, config, daemon)
 
-    def held(self) -> Mapping[str, int]:
-        """Return host -> number of shards that it holds in the database, even if its lease is over."""
-        return {host: int(shards) for host, shards in self._rows(
-            "SELECT m.host, count(s.shard) FROM member m LEFT JOIN shard s ON s.holder = m.id GROUP BY m.host"
-        )}  # fmt: skip
+    def size(self, name: str) -> int:
+        """Return the size of a group of the connection `fleet`, whichever daemon wrote it."""
+        group = Groups(self.folder / "groups" / "fleet").read(name)
+        return 1 if group is None else len(group.members)
 
-    def holders(self) -> Mapping[int, str]:
-        """Return number of a shard -> the host that holds it."""
-        query = "SELECT s.shard, m.host FROM member m JOIN shard s ON s.holder = m.id"
-        return {int(shard): str(host) for shard, host in self._rows(query)}
+    def leader(self) -> str | None:
+        """Return the host of the daemon that has the lease; None: it is free."""
+        ((holder, host),) = self.rows("SELECT holder, host FROM lease")
+        return None if holder is None else str(host)
 
     def wait(self, true: Callable[[], bool], what: str) -> None:
-        until(true, lambda: f"{what}; held: {self.held()}")
+        until(true, what)
 
-    def wait_until_held(self, held: Mapping[str, int]) -> None:
-        self.wait(lambda: self.held() == held, f"shards held as {held}")
+    def wait_until_led_by(self, host: str | None) -> None:
+        until(lambda: self.leader() == host, lambda: f"{host} leads; {self.leader()} does")
 
-    def _rows(self, query: str) -> Sequence[Any]:
+    def rows(self, query: str) -> Sequence[Any]:
+        """Return rows of the database."""
         engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"))
         with engine.begin() as connection:
             rows = connection.execute(text(query)).all()
@@ -121,10 +134,6 @@ class Host:
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
 
-    def held_by(self) -> Mapping[str, str | None]:
-        """Return autoscaler -> its daemon, according to this daemon."""
-        return {each["name"]: each["heldBy"] for each in self.get("autoscalers")["autoscalers"]}
-
     def metrics(self) -> Mapping[str, float]:
         """Return metrics: those of one series by name, others as `name{adapter}`."""
         return {
@@ -135,8 +144,8 @@ class Host:
         }
 
     def series(self, name: str) -> set[str]:
-        """Return the autoscalers with a series of this name."""
-        return set(re.findall(rf'^{name}{{[^}}]*autoscaler="([^"]+)"', self.daemon.metrics(), re.MULTILINE))
+        """Return the autoscalers with a series of this name, or of one that begins so."""
+        return set(re.findall(rf'^{name}\w*{{[^}}]*autoscaler="([^"]+)"', self.daemon.metrics(), re.MULTILINE))
 
     def decided(self, since: int = 0) -> set[str]:
         """Return the autoscalers with a decision, from this line of its log on."""
@@ -148,9 +157,12 @@ class Host:
         self.daemon.until(lambda: self.decided(since) >= set(names), f"decisions about {sorted(names)}")
 
     def run(self, *words: str) -> str:
-        """Run a command against this daemon. Returns its output."""
-        done = finished(
-            [*command(self.config)[:1], "-m", "autoscaler", *words, "--server", self.url], self.config.parent
-        )
+        """Run a command against this daemon, as an operator of its machine. Returns its output."""
+        done = self.command(*words)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
+
+    def command(self, *words: str) -> CompletedProcess[str]:
+        """Run a command against this daemon, as an operator of its machine."""
+        server = f"--server=unix://{self.daemon.control_socket}"
+        return finished([*command(self.config)[:1], "-m", "autoscaler", *words, server], self.config.parent)

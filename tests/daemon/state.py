@@ -10,6 +10,7 @@ from autoscaler.decide import remember
 from autoscaler.model import PendingWrite
 from autoscaler.record import Archive, Record
 from autoscaler.record.entries import _REMEMBERED
+from autoscaler.record.fence import _EPOCHS
 
 
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
@@ -19,10 +20,11 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-def epochs(folder: Path, connection: str) -> set[int]:
-    """Return the epochs of the shards of an adapter connection."""
-    found = rows(folder, "SELECT connection, epoch FROM shard")
-    return {epoch for name, epoch in found if name == connection}
+def epochs(folder: Path, connection: str) -> dict[int, str]:
+    """Return number of a shard -> its epoch, for the shards of an adapter connection."""
+    ((found,),) = rows(folder, "SELECT epochs FROM fence")
+    shards = _EPOCHS.decode(found).get(connection)
+    return {} if shards is None else shards.epochs
 
 
 def announced(folder: Path) -> dict[str, PendingWrite]:

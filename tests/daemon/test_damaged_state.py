@@ -32,7 +32,7 @@ def test_an_autoscaler_with_a_damaged_memory_is_not_scaled_and_affects_no_other(
         daemon.wait_for("decision", autoscaler="good", written=3)
         failure = daemon.wait_for("autoscaler_failed", autoscaler="hurt", count=3)
         assert "restore a backup, or" in failure["error"].replace(";", ",")
-        assert "rename the autoscaler" in failure["error"]
+        assert "autoscaler forget " in failure["error"]
         daemon.wait_for("decision", autoscaler="good", count=3)
         assert daemon.stop() == 0
         assert daemon.events("decision", autoscaler="hurt") == []

@@ -89,7 +89,7 @@ def test_an_instance_is_released_at_the_timeout_of_its_drain(group: DrainedGroup
 
 
 def test_another_daemon_continues_a_drain(group: DrainedGroup, hosts: Hosts) -> None:
-    """Its shard moves when its daemon dies. The shared state has the memory of the drain."""
+    """A standby leads when the leader dies. The shared state has the memory of the drain."""
     hosts.env = KEYS
     scaler = {"maxReplicas": 2, "drain": group.drain()}
     first = hosts.start("vm1", QUICK, names=["web"], adapters=group.adapters, **scaler)

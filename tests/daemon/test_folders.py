@@ -12,6 +12,7 @@ from autoscaler.runtime import folders as looks
 from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.policies import Finding
 from autoscaler.runtime.wanted import wanted_shards
+from autoscaler.target.scaled import AS_WRITTEN
 from tests.config.test_teams import Folders, names, scaler
 from tests.schedule.clock import FakeClock
 from tests.web.serving import Logged
@@ -109,10 +110,10 @@ def test_a_disk_that_is_not_mounted_is_named_and_lets_nothing_go(followed: Follo
 
 def test_no_adapter_is_built_anew_for_a_team_s_change(followed: Followed) -> None:
     """Also not for a dry run that begins: the shard of all teams goes on in its epoch."""
-    before = wanted_shards(followed.settings)
+    before = wanted_shards(followed.settings, AS_WRITTEN)
     followed.folders.write("shop", "web.yaml", scaler("shop-web", dryRun=True))
     followed.turn(2)
-    after = wanted_shards(followed.settings)
+    after = wanted_shards(followed.settings, AS_WRITTEN)
     assert [len(each.scalers) for each in (*before.values(), *after.values())] == [1, 2]
     assert [each.adapter for each in before.values()] == [each.adapter for each in after.values()]
 

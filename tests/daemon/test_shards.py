@@ -11,7 +11,7 @@ import pytest
 from autoscaler.model import ScaleEvent
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
-from tests.daemon.state import announced, assert_unbroken, records, rows
+from tests.daemon.state import announced, assert_unbroken, epochs, records
 
 SHARD_OF = {"a": 4, "b": 2, "c": 3, "d": 1}
 """Each of these targets is alone in one of four shards."""
@@ -52,13 +52,18 @@ def test_a_shard_that_hangs_does_not_delay_the_other_three(folder: Path, prometh
     """Each has its own adapter. Only the hanging one is superseded."""
     config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
     with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
+        daemon.until(lambda: third.notes("hangs") != [], "a write that hangs")
+        before = epochs(folder, "third")
         daemon.wait_for("shard_superseded", adapter="third", shard=SHARD_OF["b"])
         for name in ("a", "c", "d"):
             assert len(daemon.events("cycle_ended", adapter="third", shard=SHARD_OF[name])) >= 3, name
         daemon.wait_for("decision", autoscaler="b", written=3)
+        assert len(daemon.events("shard_superseded")) == 1
         assert daemon.stop() == 0
-    epochs = dict(rows(folder, "SELECT shard, epoch FROM shard WHERE connection = 'third'"))
-    assert epochs == {number: 2 if number == SHARD_OF["b"] else 1 for number in epochs}
+    after = epochs(folder, "third")
+    assert after.keys() == before.keys() == set(SHARD_OF.values())
+    assert [number for number in after if after[number] != before[number]] == [SHARD_OF["b"]]
+    assert len(third.notes("built")) == len(SHARD_OF) + 1
     for name in SHARD_OF:
         assert_unbroken(records(folder, name))
 
@@ -88,19 +93,23 @@ def test_a_reload_can_change_the_number_of_shards_without_loss(folder: Path, pro
     with running_daemon(configured(folder, prometheus, memory(1), adapter="fleet")) as daemon:
         for name in SHARD_OF:
             daemon.wait_for("decision", autoscaler=name, written=3)
+        local = epochs(folder, "local")
         configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")
         daemon.reload()
         further_cycles(daemon, [*SHARD_OF, "web"])
         assert [line["event"] for line in daemon.log if line["level"] == "error"] == []
+        assert epochs(folder, "local") == local != {}
         daemon.send(SIGKILL)
         daemon.process.wait()
     with running_daemon(configured(folder, prometheus, memory(4), "vector(1)", adapter="fleet")) as daemon:
         further_cycles(daemon, list(SHARD_OF))
+        local = epochs(folder, "local")
         configured(folder, prometheus, memory(2), "vector(1)", adapter="fleet")
         daemon.reload()
         further_cycles(daemon, [*SHARD_OF, "web"])
+        assert epochs(folder, "local") == local != {}
+        assert epochs(folder, "fleet").keys() <= {1, 2}
         assert daemon.stop() == 0
-    assert rows(folder, "SELECT epoch FROM shard WHERE connection = 'local'") == [(2,)]
     for name in SHARD_OF:
         recorded = records(folder, name)
         assert [record.decision.written for record in recorded if record.decision.written is not None] == [3]

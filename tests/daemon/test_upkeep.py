@@ -1,5 +1,6 @@
-"""The memory of ended shards is freed."""
+"""The memory of ended shards is freed, and the leader alone does the housekeeping of the state."""
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -39,18 +40,39 @@ class FakeState:
     """A state that answers."""
 
     def __init__(self) -> None:
-        self.archive = self
+        self.checked = threading.Semaphore(0)
+        self.tidied = threading.Semaphore(0)
 
-    def cuts(self) -> Sequence[Cut]:
+    def check(self) -> Sequence[Cut]:
+        self.checked.release()
         return ()
 
     def tidy(self, now: datetime) -> None:
-        pass
+        self.tidied.release()
 
 
 @pytest.fixture
-def turn(shards: FakeShards) -> Callable[[], None]:
-    upkeep = Upkeep(FakeState(), lambda _: None, lambda _: None, shards, CLOCK, RecordingLogger())  # type: ignore[arg-type]  # fakes
+def state() -> FakeState:
+    return FakeState()
+
+
+@pytest.fixture
+def leads() -> set[str]:
+    """Not empty while the daemon leads."""
+    return {"it does"}
+
+
+@pytest.fixture
+def turn(state: FakeState, shards: FakeShards, leads: set[str]) -> Callable[[], None]:
+    upkeep = Upkeep(
+        state,  # type: ignore[arg-type]  # a fake
+        lambda _: None,
+        lambda _: None,
+        lambda: bool(leads),
+        shards,  # type: ignore[arg-type]  # a fake
+        CLOCK,
+        RecordingLogger(),
+    )
 
     def a_second_later() -> None:
         CLOCK.advance(1)
@@ -73,3 +95,18 @@ def test_after_the_end_of_shards_their_memory_is_collected_once(
     for _ in range(30):
         turn()
     assert len(collected) == 1
+
+
+def test_a_standby_checks_the_state_and_leaves_the_housekeeping_to_the_leader(
+    turn: Callable[[], None], state: FakeState, leads: set[str]
+) -> None:
+    """Two daemons that delete the same rows would wait for each other."""
+    leads.clear()
+    for _ in range(20):
+        turn()
+    assert state.checked.acquire(timeout=60)
+    assert not state.tidied.acquire(timeout=0.1)
+    leads.add("it does")
+    for _ in range(6):
+        turn()
+    assert state.tidied.acquire(timeout=60)

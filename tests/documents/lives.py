@@ -70,7 +70,8 @@ class StoppedClock:
 
 
 def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
-    return replace(autoscaler, name=name)
+    """Return the autoscaler with this name, and with a target of that name."""
+    return replace(autoscaler, name=name, target=replace(autoscaler.target, name=name))
 
 
 def reads_of(archive: Archive, scalers: Sequence[Autoscaler] | None, now: datetime = NOW) -> Reads:

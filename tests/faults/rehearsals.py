@@ -11,7 +11,7 @@ from tests.faults.machine import rehearsal as machine
 from tests.faults.rehearsal import Rehearsal
 
 REHEARSALS: Final[Mapping[str, Rehearsal]] = {
-    "hosts": Rehearsal("3 daemons on one PostgreSQL: 30 x each of 8 faults", hosts.rehearse),
+    "hosts": Rehearsal("one leader and 2 standbys on one PostgreSQL: 12 x each of 15 faults", hosts.rehearse),
     "kill": Rehearsal("200 x kill -9, at random and at placed points of a write", kills.rehearse),
     "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse),
     "machine": Rehearsal("the machine's clock, sleep, disk and state", machine.rehearse),

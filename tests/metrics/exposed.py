@@ -1,6 +1,6 @@
 """Metrics with something to show."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,8 @@ from autoscaler.metrics import (
     Metrics,
     watch_discovery,
     watch_grants,
+    watch_leadership,
     watch_log,
-    watch_membership,
     watch_queries,
     watch_shards,
     watch_state,
@@ -100,16 +100,13 @@ class FakeShards:
         return {"fleet": 1, "swarm": 0}
 
 
-class FakeMembership:
-    is_member = True
-    members = 2
+class FakeLeadership:
+    leads = True
+    differs = False
     lost = 1
 
     def seconds_left(self) -> float:
         return 12.5
-
-    def held(self) -> Collection[ShardName]:
-        return [ShardName("fleet", number, 4) for number in (1, 2, 3)]
 
 
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
@@ -154,8 +151,8 @@ def everything() -> Shown:
     watch_discovery(shown.registry, lambda: DISCOVERED)
     watch_log(shown.registry, lambda: 3)
     watch_grants(shown.registry, lambda: of_teams)
-    watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock)
-    watch_membership(shown.registry, FakeMembership(), lambda: 0, shown.clock)
+    watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock, lambda: True)
+    watch_leadership(shown.registry, FakeLeadership())
     ProcessCollector(registry=shown.registry)
     happen(shown)
     shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])

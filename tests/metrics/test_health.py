@@ -208,7 +208,7 @@ def test_the_last_cycle_is_the_oldest_of_all_shards() -> None:
         known.health.cycle_ended(shard)
         known.clock.advance(1)
     assert known.connection.last_cycle == NOW
-    known.health.forget_cycles()
+    known.health.serves(["fleet"])
     known.health.cycle_ended(second)
     assert known.connection.last_cycle == NOW + timedelta(seconds=3)
 
@@ -234,6 +234,18 @@ def test_the_health_of_removed_servers_is_forgotten() -> None:
     known.health.configured([], [])
 
     assert (known.source.level, known.source.error) == (Level.NORMAL, None)
+
+
+def test_a_daemon_that_serves_nothing_any_more_has_no_outage() -> None:
+    """It stands by, and asks no server again: its last failure would be shown for ever."""
+    known = Known()
+    known.health.queried("default", REFUSED)
+    known.health.called("fleet", 1, [TargetUnavailable("down")])
+    assert known.status.level is Level.ERROR
+
+    known.health.serves([])
+
+    assert (known.status.level, known.status.problems) == (Level.NORMAL, ())
 
 
 def test_an_error_whose_message_raises_is_shown() -> None:

@@ -1,9 +1,13 @@
 """Counters and timers of events."""
 
+from pathlib import Path
+
 import pytest
 
+from autoscaler.config.grants import Grant
+from autoscaler.config.settings import Settings
 from autoscaler.errors import StateError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.metrics import watch_discovery, watch_queries, watch_shards, watch_state
+from autoscaler.metrics import watch_discovery, watch_grants, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
     Conflict,
@@ -189,7 +193,7 @@ def test_the_size_of_the_state_is_queried_once_a_minute() -> None:
         asked.append(shown.clock.monotonic())
         return StateSize(4096 * len(asked))
 
-    watch_state(shown.registry, size, shown.clock)
+    watch_state(shown.registry, size, shown.clock, lambda: True)
     assert [shown.value("state_size_bytes"), shown.value("state_size_bytes")] == [4096, 4096]
     shown.clock.advance(60)
     assert shown.value("state_size_bytes") == 8192
@@ -202,7 +206,7 @@ def test_an_unreadable_state_removes_only_its_own_series() -> None:
     def size() -> StateSize:
         raise StateError("the database is gone")
 
-    watch_state(shown.registry, size, shown.clock)
+    watch_state(shown.registry, size, shown.clock, lambda: True)
     assert shown.value("state_size_bytes") is None
     assert shown.value("build_info", version="1.2.3") == 1
 
@@ -213,3 +217,23 @@ def test_a_removed_adapter_gets_no_series() -> None:
     shown.ended(decision("old", target=TargetRef("gone", "old")), shard=ShardName("gone"))
     assert shown.series("tick_duration_seconds_count") == []
     assert shown.value("reconciliations_total", action="none", error="none") == 1
+
+
+def test_a_daemon_that_leads_no_more_shows_no_size_of_the_state_at_once() -> None:
+    """Another one shows it by then. The value that was read last would be counted twice for a minute."""
+    shown, leads = Shown(), [True]
+    watch_state(shown.registry, lambda: StateSize(4096), shown.clock, lambda: bool(leads))
+    assert shown.value("state_size_bytes") == 4096
+    leads.clear()
+    assert shown.value("state_size_bytes") is None
+    leads.append(True)
+    assert shown.value("state_size_bytes") == 4096
+
+
+def test_a_standby_leaves_the_grants_to_the_leader() -> None:
+    """A sum over all daemons would count each autoscaler of a team twice."""
+    shown, known = Shown(), [Settings(Path("a.yaml"), {}, {}, (), grants={"shop": Grant("shop-", 4)})]
+    watch_grants(shown.registry, lambda: known[0] if known else None)
+    assert shown.value("grant_autoscalers", grant="shop") == 0
+    known.clear()
+    assert shown.series("grant_autoscalers") == shown.series("grant_refused") == []

@@ -31,9 +31,9 @@ CLOCK: Final = SystemClock()
 TARGET: Final = TargetRef("fleet", "web")
 
 
-def call(seconds: float = 30.0, now: datetime = NOW, members: int = 1) -> Call:
-    """Return a cycle's call at `now` with this much time, of one of `members` daemons."""
-    return Call(now, SystemClock().monotonic() + seconds, members=members)
+def call(seconds: float = 30.0, now: datetime = NOW) -> Call:
+    """Return a cycle's call at `now` with this much time."""
+    return Call(now, SystemClock().monotonic() + seconds)
 
 
 def instance(name: str, *identities: str, **fields: Any) -> Instance:

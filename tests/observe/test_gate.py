@@ -134,32 +134,3 @@ def test_another_server_or_name_has_a_gate_of_its_own() -> None:
     first = gates.of("p", SOURCE)
     assert gates.of("p", replace(SOURCE, url="http://q")) is not first
     assert gates.of("other", SOURCE) is not first
-
-
-def test_daemons_that_share_the_state_divide_a_sources_limit() -> None:
-    """Ten hosts must not send ten times as many queries.
-
-    The share is at least one, and follows the number of daemons.
-    """
-    gate = Gates().of("default", replace(SOURCE, concurrency=6))
-    assert gate.limit == 6
-    gate.follow(members=4)
-    assert gate.limit == 1
-    assert gate.enter(0)
-    assert not gate.enter(0)
-    gate.follow(members=3)
-    assert gate.enter(0)
-    assert not gate.enter(0)
-    gate.follow(members=100)
-    assert gate.limit == 1
-
-
-def test_each_cycle_has_the_number_of_daemons() -> None:
-    """The number of daemons can change between cycles."""
-    gates = Gates()
-    with scripted() as server:
-        shard = Shard(server, fleet(1), gates, concurrency=6)
-        gate = gates.of("default", shard.sources["default"])
-        for members, limit in ((3, 2), (1, 6), (100, 1)):
-            assert shard.values(members=members) == {"g0": 0}
-            assert gate.limit == limit

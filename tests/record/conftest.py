@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from autoscaler.clock import Clock
-from autoscaler.model import ShardName
 from autoscaler.record import Archive, LeaseOptions, Ledger, Retention, State
 from tests.record.hosts import Hosts
 from tests.record.postgresql import empty_state
@@ -33,24 +32,18 @@ class Opener:
 
     def __init__(self, url: str | None, folder: Path) -> None:
         self.url, self.folder = url, folder
-        self.connections: Sequence[str] = (FLEET, "swarm")
-        """The connections whose shards an opened state takes on PostgreSQL, whatever their number of shards."""
         self._open: list[State | Archive] = []
 
     def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
-        """Open the state as the daemon does. On PostgreSQL it serves every shard that no other daemon serves.
+        """Open the state as the daemon does. On PostgreSQL it leads, unless another daemon does.
 
         If a test advances the `clock`, the lease is not renewed meanwhile, so it lasts for days.
         """
-        leases = None if clock is None else LeaseOptions(timedelta(days=20), timedelta(days=10))
-        state = State.open(self.url, self.folder, retention, clock, leases)
+        options = None if clock is None else LeaseOptions(timedelta(days=20), timedelta(days=10))
+        state = State.open(self.url, self.folder, retention, clock, options)
         self._open.append(state)
-        if state.leases is not None:
-            state.leases.renew()
-            counts = (1, 2, 3, 4, 8)
-            state.leases.share(
-                [ShardName(name, n + 1, of) for name in self.connections for of in counts for n in range(of)], ()
-            )
+        if state.lease is not None:
+            state.lease.turn()
         return state
 
     def ledger(self, retention: Retention = Retention()) -> Ledger:  # noqa: B008 - it is frozen

@@ -3,14 +3,14 @@
 Only `advance` and `step` change the database's time: a function of the same name takes precedence over its own.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-from autoscaler.model import Autoscaler, ShardName, shard_of
-from autoscaler.record import LeaseOptions, Leases, Ledger, Retention, State
+from autoscaler.model import ShardName, shard_of
+from autoscaler.record import Lease, LeaseOptions, Ledger, Retention, State
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, START, scaler
 from tests.schedule.clock import FakeClock
@@ -25,33 +25,24 @@ WEB = shard_of(scaler().target, SHARDS)
 """The shard of the autoscaler of `samples`."""
 
 
-def configured(*scalers: Autoscaler) -> Mapping[ShardName, Sequence[Autoscaler]]:
-    """Return a configuration of these autoscalers."""
-    found: dict[ShardName, list[Autoscaler]] = {}
-    for each in scalers:
-        found.setdefault(shard_of(each.target, SHARDS), []).append(each)
-    return found
-
-
 class Host:
     """One daemon's state."""
 
     def __init__(self, state: State, clock: FakeClock) -> None:
-        assert state.leases is not None
+        assert state.lease is not None
         self.state, self.clock = state, clock
-        self.leases: Leases = state.leases
+        self.lease: Lease = state.lease
 
-    def turn(self, needs: Collection[ShardName] = tuple(ALL)) -> None:
-        """Do what the lease thread does every few seconds, while no cycle uses a shard that is to be given back."""
-        self.leases.renew()
-        self.leases.share(needs, self.leases.excess)
+    def turn(self) -> None:
+        """Do what the lease thread does every few seconds."""
+        self.lease.turn()
 
-    def count(self) -> int:
-        """Return how many shards it holds."""
-        return len(self.leases.held)
+    @property
+    def leads(self) -> bool:
+        return self.lease.seconds_left() > 0
 
     def ledger(self, name: ShardName = WEB) -> Ledger:
-        """Return the ledger of a shard that it holds."""
+        """Return the ledger of a shard. Only the leader can begin it."""
         return self.state.ledger(name.adapter, name.number, name.of)
 
 
@@ -76,7 +67,7 @@ class Hosts:
         retention: Retention = Retention(),  # noqa: B008 - it is frozen
         options: LeaseOptions = LEASE,
     ) -> Host:
-        """Start a daemon on its own host, whose clock is wrong by so many seconds. It has not joined yet.
+        """Start a daemon on its own host, whose clock is wrong by so many seconds. It has not asked for the lease yet.
 
         `up`: by how much its machine's uptime exceeds that of the first hosts.
         """
@@ -86,14 +77,6 @@ class Hosts:
         self._all.append(host)
         return host
 
-    def joined(self, count: int) -> list[Host]:
-        """Start so many hosts. Returns them when they share all shards of FLEET."""
-        found = [self.start() for _ in range(count)]
-        for _ in range(2 * count):
-            for host in found:
-                host.turn()
-        return found
-
     def advance(self, seconds: float, without: Collection[Host] = ()) -> None:
         """Advance the time. `without`: virtual machines that are suspended."""
         self.step(seconds)
@@ -101,14 +84,18 @@ class Hosts:
             if host not in without:
                 host.clock.advance(seconds)
 
-    def live(
-        self, seconds: int, *running: Host, without: Collection[Host] = (), needs: Collection[ShardName] = tuple(ALL)
-    ) -> None:
+    def live(self, seconds: int, *running: Host, without: Collection[Host] = ()) -> None:
         """Advance the time; each of these hosts takes a turn every second."""
         for _ in range(seconds):
             self.advance(1, without)
             for host in running:
-                host.turn(needs)
+                host.turn()
+
+    def fail_over(self, first: Host, second: Host) -> None:
+        """Let the second host take the lease while the first one's virtual machine is suspended."""
+        second.turn()
+        self.live(int(SECONDS), second, without=[first])
+        assert second.leads
 
     def step(self, seconds: float) -> None:
         """Set the database's clock."""
@@ -124,3 +111,12 @@ class Hosts:
             for statement in statements:
                 connection.execute(text(statement))
         engine.dispose()
+
+
+def two(hosts: Hosts, standbys: int = 1) -> list[Host]:
+    """Return a leader and hosts that stand by."""
+    found = [hosts.start() for _ in range(1 + standbys)]
+    for host in found:
+        host.turn()
+    assert [host.leads for host in found] == [True] + [False] * standbys
+    return found

@@ -57,9 +57,9 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def scaler(name: str = "web", target: str = "web-asg", maximum: int = 20) -> Autoscaler:
+def scaler(name: str = "web", target: str | None = None, maximum: int = 20) -> Autoscaler:
     metric = MetricSpec(MetricType.RESOURCE, "cpu", CPU, Query("rate(cpu[2m])"), request=4000)
-    return Autoscaler(name, TargetRef(FLEET, target), 1, maximum, (metric,))
+    return Autoscaler(name, TargetRef(FLEET, target or f"{name}-asg"), 1, maximum, (metric,))
 
 
 def observation(replicas: int = 5, busy: int = 2500) -> Observation:
@@ -74,14 +74,14 @@ def observation(replicas: int = 5, busy: int = 2500) -> Observation:
 
 
 def decision(
-    seconds: float = 0, name: str = "web", target: str = "web-asg", size: int = 5, events: Sequence[Event] = ()
+    seconds: float = 0, name: str = "web", target: str | None = None, size: int = 5, events: Sequence[Event] = ()
 ) -> Decision:
     """Return a decision that changes nothing and keeps its recommendation."""
     now = at(seconds)
     metric = MetricOutcome("cpu", MetricType.RESOURCE, CPU, average_utilization=60 + size, ratio=1.05, proposal=size)
     return Decision(
         name=name,
-        target=TargetRef(FLEET, target),
+        target=TargetRef(FLEET, target or f"{name}-asg"),
         now=now,
         dry_run=False,
         current=5,
@@ -95,7 +95,7 @@ def decision(
     )
 
 
-def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str = "web-asg") -> Decision:
+def rising(seconds: float = 0, size: int = 8, name: str = "web", target: str | None = None) -> Decision:
     """Return a decision to write a larger size."""
     plain = decision(seconds, name, target, size=size)
     change = ScaleChange(f"{plain.name}-{seconds}", size, 5, None, "cpu above target")

@@ -3,30 +3,39 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from autoscaler.model import TargetRef
+from autoscaler.record import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET
+from tests.record.samples import FLEET, scaler
+from tests.replaced import replace
 
 WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", region="eu")
 VALUES = {"at": 1_700_000_000.25, "failures": 3, "victims": ["i-1", "i-2"], "open": {"until": None}}
 
 
+def serving(ledger: Ledger, *targets: TargetRef) -> Ledger:
+    """Return the ledger of a shard that scales these targets."""
+    ledger.follow([replace(scaler(str(number)), target=target) for number, target in enumerate(targets)])
+    return ledger
+
+
 def test_saved_values_survive_a_restart(opener: Opener) -> None:
     """AWS's writes before a crash decide whether the circuit breaker opens after it."""
-    ledger = opener.ledger()
+    ledger = serving(opener.ledger(), WEB, API)
     ledger.save_adapter_memory(WEB, VALUES)
     ledger.save_adapter_memory(API, {"failures": 1})
-    assert ledger.adapter_memory() == opener.restart().adapter_memory() == {WEB: VALUES, API: {"failures": 1}}
+    before = ledger.adapter_memory()
+    assert before == serving(opener.restart(), WEB, API).adapter_memory() == {WEB: VALUES, API: {"failures": 1}}
 
 
 def test_a_second_save_replaces_the_first(opener: Opener) -> None:
-    ledger = opener.ledger()
+    ledger = serving(opener.ledger(), WEB, API)
     ledger.save_adapter_memory(WEB, VALUES)
     ledger.save_adapter_memory(WEB, {"failures": 0})
     assert ledger.adapter_memory() == {WEB: {"failures": 0}}
 
 
 def test_saving_none_removes_the_values_of_a_target(opener: Opener) -> None:
-    ledger = opener.ledger()
+    ledger = serving(opener.ledger(), WEB, API)
     ledger.save_adapter_memory(WEB, VALUES)
     ledger.save_adapter_memory(API, VALUES)
     ledger.save_adapter_memory(WEB, None)
@@ -35,28 +44,27 @@ def test_saving_none_removes_the_values_of_a_target(opener: Opener) -> None:
 
 def test_each_connection_has_its_own_values(opener: Opener) -> None:
     """Two regions may have groups of the same name."""
-    opener.connections = ("eu", "us")
-    state = opener.state()
-    ours, theirs = state.ledger("eu"), state.ledger("us")
-    ours.save_adapter_memory(WEB, {"failures": 1})
-    theirs.save_adapter_memory(WEB, {"failures": 2})
-    assert (ours.adapter_memory(), theirs.adapter_memory()) == ({WEB: {"failures": 1}}, {WEB: {"failures": 2}})
+    state, ours, theirs = opener.state(), TargetRef("eu", "web"), TargetRef("us", "web")
+    eu, us = serving(state.ledger("eu"), ours), serving(state.ledger("us"), theirs)
+    eu.save_adapter_memory(ours, {"failures": 1})
+    us.save_adapter_memory(theirs, {"failures": 2})
+    assert (eu.adapter_memory(), us.adapter_memory()) == ({ours: {"failures": 1}}, {theirs: {"failures": 2}})
 
 
 def test_values_that_a_database_refuses_as_text_are_saved(opener: Opener) -> None:
     """Names from outside may contain half a surrogate pair or NUL; numbers may exceed 64 bits."""
     odd = {"half \ud800": ["\0", 2**70, -(2**65), float("inf")], "\x00int": {"\x00int": "5"}}
     target = TargetRef(FLEET, "half \udfff", namespace="\0")
-    ledger = opener.ledger()
+    ledger = serving(opener.ledger(), target)
     ledger.save_adapter_memory(target, odd)
-    assert opener.restart().adapter_memory() == {target: odd}
+    assert serving(opener.restart(), target).adapter_memory() == {target: odd}
 
 
 def test_threads_can_save_at_the_same_time(opener: Opener) -> None:
     """An adapter that takes several writes at a time saves before each."""
-    ledger = opener.ledger()
     targets = [TargetRef(FLEET, f"group-{number}") for number in range(40)]
+    ledger = serving(opener.ledger(), *targets)
     with ThreadPoolExecutor(8) as threads:
         for number in range(3):
             list(threads.map(lambda target, number=number: ledger.save_adapter_memory(target, {"n": number}), targets))
-    assert opener.restart().adapter_memory() == {target: {"n": 2} for target in targets}
+    assert serving(opener.restart(), *targets).adapter_memory() == {target: {"n": 2} for target in targets}

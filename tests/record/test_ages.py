@@ -213,17 +213,17 @@ def test_a_state_without_times_of_the_boot_clock_begins_with_the_first(sqlite_op
 )
 def test_between_hosts_the_smaller_age_counts(hosts: Hosts, own: float, database: float, expected: float) -> None:
     """So a step of one clock ends no window, and extends it by the step at most."""
-    (first,) = hosts.joined(1)
+    first = hosts.start()
+    first.turn()
     ledger = first.ledger()
     cycle(ledger, first.clock)
-    first.leases.leave()
+    first.lease.resign()
     second = hosts.start()
     second.clock.reboot()
     hosts.advance(60)
     second.clock.step(own)
     hosts.step(database)
-    for _ in range(2):
-        second.turn()
+    second.turn()
     assert ages(cycle(second.ledger(), second.clock), second.clock) == [expected]
 
 
@@ -231,17 +231,17 @@ def test_between_hosts_the_smaller_age_counts(hosts: Hosts, own: float, database
 @pytest.mark.parametrize("wrong_by", [0, HOUR])
 def test_between_hosts_ages_count_from_when_cycles_begin(hosts: Hosts, wrong_by: float) -> None:
     """The previous cycle observes for ten seconds; this one waits five seconds before it reads the memory."""
-    (first,) = hosts.joined(1)
+    first = hosts.start()
+    first.turn()
     ledger = first.ledger()
     ledger.follow_clock(first.clock.moment())
     ledger.recall([scaler()])
     hosts.advance(10)
     save(ledger, decision())
-    first.leases.leave()
+    first.lease.resign()
     second = hosts.start(wrong_by=10 + wrong_by)
     second.clock.reboot()
-    for _ in range(2):
-        second.turn()
+    second.turn()
     taken = second.ledger()
     hosts.advance(50)
     moment = second.clock.moment()
@@ -267,13 +267,11 @@ def test_a_slow_observation_makes_nothing_older(hosts: Hosts) -> None:
     """A row has its age at the start of the cycle, also when only the database's clock shows it."""
     first, second = hosts.start(wrong_by=-HOUR), hosts.start()
     second.clock.reboot()
-    for _ in range(2):
-        first.turn()
+    first.turn()
     cycle(first.ledger(), first.clock)
-    first.leases.leave()
+    first.lease.resign()
     hosts.advance(60)
-    for _ in range(2):
-        second.turn()
+    second.turn()
     moment, unused = second.clock.moment(), cast("Any", None)
     ports = Ports(cast("Observer", Slow(hosts)), second.ledger(), unused, second.clock)
     ports.observe([scaler()], Call(moment.now, 0, moment))
@@ -296,8 +294,7 @@ class AskedFor:
 def test_schedules_follow_the_databases_clock(hosts: Hosts) -> None:
     """All daemons that share a state open schedules at the same time. Without schedules they do not read its clock."""
     host, observer, unused = hosts.start(wrong_by=-3600), AskedFor(), cast("Any", None)
-    for _ in range(2):
-        host.turn()
+    host.turn()
     ports = Ports(cast("Observer", observer), host.ledger(), unused, host.clock)
     moment = host.clock.moment()
     office = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)

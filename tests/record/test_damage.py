@@ -11,9 +11,9 @@ from autoscaler.errors import StateError
 from autoscaler.model import Direction, History, ManualControls, Observed, Pause, Sighting, TargetRef
 from autoscaler.record import Archive, Ledger, schema
 from autoscaler.record.binary import Binary, pack, unpack
-from autoscaler.record.entries import target_text
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.rows import Row, pack_rows, rows_by_id
+from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, count_blocks, decision, keep, observation, rising, save, scaler
 from tests.steering import steer
@@ -111,7 +111,7 @@ def test_a_damaged_row_of_a_block_affects_only_history(opener: Opener, change: C
     assert opener.restart().recall([scaler(name) for name in NAMES]) == before
 
 
-def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*or rename the autoscaler") -> None:
+def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*autoscaler forget hurt") -> None:
     """Assert that one of the three is refused with a reason. The others are decided and recorded in each cycle."""
     for seconds in (15, 30):
         found = ledger.recall([scaler(name) for name in NAMES])
@@ -233,7 +233,7 @@ def test_damaged_sightings_are_reported_once_and_begin_anew(opener: Opener) -> N
         keep(ledger, decision(0, name, name))
         save(ledger, decision(0, name, name), sightings=seen)
     with ledger._context.database.writing() as connection:
-        hurt = schema.sighting.c.target == target_text(TargetRef(FLEET, "hurt"))
+        hurt = schema.sighting.c.scaled == AS_WRITTEN(TargetRef(FLEET, "hurt"))
         connection.execute(update(schema.sighting).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
     scalers = [scaler(name, name) for name in NAMES]
@@ -253,12 +253,14 @@ def test_damaged_values_of_an_adapter_affect_only_their_own_target(opener: Opene
     """They concern writes of the last minute."""
     ledger = opener.ledger()
     scalers = {name: scaler(name, name) for name in NAMES}
+    ledger.follow(scalers.values())
     for each in scalers.values():
         ledger.save_adapter_memory(each.target, {"size": 3})
     with ledger._context.database.writing() as connection:
-        hurt = schema.adapter_memory.c.target == target_text(scalers["hurt"].target)
+        hurt = schema.adapter_memory.c.scaled == AS_WRITTEN(scalers["hurt"].target)
         connection.execute(update(schema.adapter_memory).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
+    ledger.follow(scalers.values())
     assert [target.name for target in ledger.adapter_memory()] == ["fine", "well"]
     found = ledger.recall(list(scalers.values()))
     with pytest.raises(StateError, match="what the adapter saved of its target cannot be read"):

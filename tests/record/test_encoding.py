@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
+from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.record import Archive, Retention, State
 from autoscaler.record.backup import end_copied
@@ -39,7 +40,7 @@ def other(request: pytest.FixtureRequest, postgresql: str) -> Iterator[str]:
     [
         lambda url, folder: State.open(url, folder, Retention()),
         Archive.open_archive,
-        lambda url, folder: forget(url, folder, "web"),
+        lambda url, folder: forget(url, folder, "web", SystemClock().moment()),
         end_copied,
     ],
     ids=["daemon", "reader", "forget", "restore"],

@@ -1,10 +1,11 @@
 """A superseded shard commits nothing: each commit checks the epoch."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Observed, ShardName, Sighting, TargetRef
@@ -30,12 +31,12 @@ def contents(state: State) -> dict[str, list[Any]]:
         return {name: list(connection.execute(select(table))) for name, table in schema.metadata.tables.items()}
 
 
-def epochs_of(state: State) -> dict[ShardName, int]:
+def epochs_of(state: State) -> dict[ShardName, str]:
     """Return the epochs of the shards of FLEET."""
-    table = schema.shard
     with state._context.readers.begin() as connection:
-        rows = connection.execute(select(table).where(table.c.connection == FLEET))
-        return {ShardName(FLEET, row.shard, row.shards): row.epoch for row in rows}
+        found = connection.execute(select(schema.fence.c.epochs)).scalar_one()
+    of, epochs = json.loads(found).get(FLEET, (0, {}))
+    return {ShardName(FLEET, int(number), of): epoch for number, epoch in epochs.items()}
 
 
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
@@ -82,13 +83,43 @@ def test_a_ledger_is_current_until_the_next_ledger_of_its_shard(opener: Opener) 
     assert (first.is_current(), second.is_current()) == (False, True)
 
 
-def test_epochs_continue_after_a_restart(opener: Opener) -> None:
+def test_no_epoch_begins_twice_after_a_restart(opener: Opener) -> None:
     """The next process fences a process that only seemed dead."""
     state = opener.state()
+    known = set[str]()
     for _ in range(3):
-        state.ledger(FLEET)
-    before = epochs_of(state)[ShardName(FLEET)]
+        stale = state.ledger(FLEET)
+        known |= {*epochs_of(state).values()}
+    generation = stale.generation
     opener.close()
     state = opener.state()
-    state.ledger(FLEET)
-    assert epochs_of(state)[ShardName(FLEET)] > before
+    assert epochs_of(state) == {}, "every epoch of the former process is over"
+    assert state.ledger(FLEET).generation != generation
+    assert len(known | {*epochs_of(state).values()}) == 4
+
+
+def test_a_shard_of_another_generation_commits_nothing_although_its_epoch_is_known(opener: Opener) -> None:
+    """The epochs that a backup brings back are those of its generation."""
+    state = opener.state()
+    ledger = state.ledger(FLEET)
+    ledger.recall([scaler()])
+    with state._context.database.writing() as connection:
+        connection.execute(update(schema.fence).values(generation="another"))
+    with pytest.raises(StaleLedger, match="shard fleet was superseded"):
+        save(ledger, decision(0))
+
+
+def test_shards_of_another_count_end_all_epochs_of_a_connection(opener: Opener) -> None:
+    """A target can be in any of them. Those of other connections continue."""
+    state = opener.state()
+    before = [state.ledger(FLEET, number, 2) for number in (1, 2)]
+    swarm = state.ledger("swarm", 1, 2)
+    for ledger in before:
+        ledger.recall([scaler()])
+    state.ledger(FLEET, 1, 3)
+    assert epochs_of(state).keys() == {ShardName(FLEET, 1, 3)}
+    for ledger in before:
+        assert not ledger.is_current()
+        with pytest.raises(StaleLedger):
+            save(ledger, decision(0))
+    keep(swarm, decision(0))

@@ -1,19 +1,18 @@
 """`forget` deletes everything about one autoscaler, unless a live daemon serves it."""
 
-from contextlib import closing
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
 
 from autoscaler.errors import StateError
+from autoscaler.moment import Moment
 from autoscaler.record import Archive, schema
-from autoscaler.record.database import Database, locate
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
 from tests.record.hosts import SECONDS, WEB, Hosts
-from tests.record.samples import FLEET, at, decision, save, scaler
+from tests.record.samples import FLEET, at, decision, keep, save, scaler
 from tests.record.test_claims import again, serve
+from tests.replaced import replace
 
 BOTH = [scaler("web"), scaler("fine", "fine")]
 
@@ -32,18 +31,19 @@ def names_in(archive: Archive) -> set[str]:
     return set(archive.latest())
 
 
-def claimed(url: str | None, folder: Path) -> set[str]:
-    """Return the keys of all claims in the state."""
-    with closing(Database(locate(url, folder))) as database, database.writing() as connection:
-        return set(connection.execute(select(schema.serves.c.key)).scalars())
+def moment(seconds: float) -> Moment:
+    """Return a moment of the test's own clock, on another machine than the daemon's."""
+    return Moment(at(seconds), "boot of another machine", timedelta(seconds=seconds))
+
+
+def forgotten(opener: Opener, name: str, seconds: float) -> list[str]:
+    return [str(each) for each in forget(opener.url, opener.folder, name, moment(seconds))]
 
 
 def test_everything_about_it_is_deleted_and_nothing_about_others(opener: Opener) -> None:
     """This includes its former targets. It begins anew when it is served again."""
     decided(opener)
-    gone = forget(opener.url, opener.folder, "web")
-    assert sorted(map(str, gone)) == ["fleet/old", "fleet/web-asg"]
-    assert claimed(opener.url, opener.folder) == {"fine", '["fleet","fine"]'}
+    assert sorted(forgotten(opener, "web", 16)) == ["fleet/old", "fleet/web-asg"]
     assert names_in(opener.archive()) == {"fine"}
     ledger = opener.ledger()
     assert serve(ledger, *BOTH) == {}
@@ -52,50 +52,95 @@ def test_everything_about_it_is_deleted_and_nothing_about_others(opener: Opener)
     assert found["fine"].at == decision(15).now
 
 
-def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
+def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(sqlite_opener: Opener) -> None:
     """Otherwise the daemon would write it anew, or fail. An autoscaler that it no longer serves is forgotten."""
+    opener = sqlite_opener
     decided(opener)
     ledger = opener.ledger()
     assert serve(ledger, *BOTH) == {}
-    with pytest.raises(StateError, match=r"'web' is served by shard fleet of .*, or stop that daemon"):
-        forget(opener.url, opener.folder, "web")
+    for seconds in (15, 74):
+        with pytest.raises(StateError, match=r"'web' is served by the running daemon; first remove it .* stop that"):
+            forgotten(opener, "web", seconds)
     assert again(ledger, *BOTH) == {}
     assert serve(ledger, BOTH[1]) == {}
-    assert len(forget(opener.url, opener.folder, "web")) == 2
+    assert len(forgotten(opener, "web", 76)) == 2
     save(ledger, decision(30, "fine", "fine"))
     assert serve(ledger, *BOTH) == {}
     assert ledger.recall(BOTH)["web"].at is None
 
 
-def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemon(opener: Opener) -> None:
-    """A reload ended the shard of the connection, and no other shard releases its claims."""
-    state = opener.state()
+def test_an_autoscaler_with_a_long_sync_period_is_served_for_four_of_them(sqlite_opener: Opener) -> None:
+    """It is decided about once in five minutes."""
+    ledger, slow = sqlite_opener.ledger(), replace(scaler(), sync_period=timedelta(minutes=5))
+    assert serve(ledger, slow) == {}
+    save(ledger, decision(0), scalers={"web": slow})
+    with pytest.raises(StateError, match="is served by the running daemon"):
+        forgotten(sqlite_opener, "web", 1199)
+    assert forgotten(sqlite_opener, "web", 1200) == ["fleet/web-asg"]
+
+
+def test_a_damaged_autoscaler_can_be_forgotten_beside_the_daemon(sqlite_opener: Opener) -> None:
+    """It is the remedy if its specification cannot be read, too."""
+    state = sqlite_opener.state()
+    keep(state.ledger(FLEET), decision(0))
+    with state._database.writing() as connection:
+        connection.execute(schema.spec.update().values(body=b""))
+    assert forgotten(sqlite_opener, "web", 61) == ["fleet/web-asg"]
+
+
+def test_after_a_step_of_the_clock_a_served_autoscaler_is_not_forgotten(sqlite_opener: Opener) -> None:
+    """The daemon's newest decision seems to be in the future until its next one."""
+    keep(sqlite_opener.ledger(), decision(3600))
+    with pytest.raises(StateError, match="is served by the running daemon"):
+        forgotten(sqlite_opener, "web", 0)
+
+
+def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemon(
+    sqlite_opener: Opener,
+) -> None:
+    """A reload ended the shard of the connection."""
+    state = sqlite_opener.state()
     ledger = state.ledger(FLEET)
     assert serve(ledger, *BOTH) == {}
     save(ledger, decision(0))
     ledger.end()
-    state.tidy(at(60))
-    assert [str(each) for each in forget(opener.url, opener.folder, "web")] == ["fleet/web-asg"]
-    assert claimed(opener.url, opener.folder) == set()
+    assert forgotten(sqlite_opener, "web", 61) == ["fleet/web-asg"]
 
 
 def test_an_unknown_name_is_an_error(opener: Opener) -> None:
     """The name may be misspelt."""
     decided(opener)
     with pytest.raises(StateError, match="knows nothing of an autoscaler 'wbe'"):
-        forget(opener.url, opener.folder, "wbe")
+        forgotten(opener, "wbe", 100)
     assert names_in(opener.archive()) == {"web", "fine"}
 
 
 @pytest.mark.slow
 def test_a_daemon_without_a_lease_serves_nothing(hosts: Hosts) -> None:
     """It was killed, and no other daemon has taken its place."""
-    (host,) = hosts.joined(1)
+    host = hosts.start()
+    host.turn()
     ledger = host.ledger(WEB)
     assert serve(ledger, scaler()) == {}
     save(ledger, decision(0))
     with pytest.raises(StateError, match=", pid "):
-        forget(hosts.url, hosts._folder, "web")
+        forget(hosts.url, hosts._folder, "web", moment(SECONDS - 1))
     hosts.advance(SECONDS)
-    assert [str(each) for each in forget(hosts.url, hosts._folder, "web")] == ["fleet/web-asg"]
-    assert claimed(hosts.url, hosts._folder) == set()
+    assert [str(each) for each in forget(hosts.url, hosts._folder, "web", moment(SECONDS))] == ["fleet/web-asg"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong_by", [600, -600])
+def test_the_clock_of_the_leader_s_host_does_not_count(hosts: Hosts, wrong_by: float) -> None:
+    """It is wrong by ten minutes. By that clock alone the autoscaler would not be served, or for ten minutes more."""
+    host = hosts.start(wrong_by)
+    host.turn()
+    ledger = host.ledger(WEB)
+    ledger.follow_clock(host.clock.moment())
+    ledger.recall([scaler()])
+    save(ledger, decision(wrong_by))
+    hosts.live(50, host)
+    with pytest.raises(StateError, match=", pid "):
+        forget(hosts.url, hosts._folder, "web", moment(50))
+    hosts.live(700, host)
+    assert len(forget(hosts.url, hosts._folder, "web", moment(750))) == 1

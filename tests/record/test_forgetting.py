@@ -9,8 +9,8 @@ from autoscaler.model import History, Observed, Sighting
 from autoscaler.record import Ledger, State, schema
 from autoscaler.record.rows import rows_by_id
 from tests.record.conftest import Opener, kept_for
-from tests.record.hosts import configured
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
+from tests.record.test_adapter_memory import serving
 
 KEEP = kept_for(retention=timedelta(hours=2))
 PAST = 7200.0
@@ -66,7 +66,7 @@ def test_a_removed_autoscaler_is_forgotten_after_the_retention(opener: Opener) -
     assert state.archive.latest().keys() == opener.archive().latest().keys() == {"stays"}
     assert not opener.archive().knows("left")
     assert set(opener.restart().sightings([left.target, stays.target])) == {stays.target}
-    assert set(opener.restart().adapter_memory()) == {stays.target}
+    assert set(serving(opener.restart(), left.target, stays.target).adapter_memory()) == {stays.target}
     assert opener.restart().recall([left]) == {"left": History()}
 
 
@@ -82,7 +82,6 @@ def test_an_announced_write_without_a_record_is_forgotten_too(opener: Opener) ->
 
 def test_a_configured_autoscaler_is_never_forgotten(opener: Opener) -> None:
     """After a long pause the first cycle of one shard ends before that of another."""
-    opener.connections = ("slow", "fast")
     state = opener.state(KEEP)
     keep(state.ledger("slow"), decision(0, "slow"))
     keep(state.ledger("fast"), decision(0, "fast"))
@@ -152,18 +151,3 @@ def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
     ledger.recall([scaler("new", "new")])
     save(ledger, decision(PAST + 20, "new", "new"))
     assert [record.decision.now for record in opener.archive().records("new")] == [at(PAST + 20)]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_blocks")
-def test_an_autoscaler_of_another_daemons_configuration_is_never_forgotten(postgresql_opener: Opener) -> None:
-    """Configurations differ during a rollout, and its own daemon may have been stopped for a month."""
-    state = postgresql_opener.state(KEEP)
-    ledger = state.ledger(FLEET)
-    keep(ledger, decision(0, "theirs"), decision(0, "gone", "gone"))
-    assert state.leases is not None
-    state.leases.follow(configured(scaler("theirs"), scaler("ours", "ours")), "theirs")  # as another member's rows
-    state.follow(KEEP, [scaler("ours", "ours")])
-    for minutes in range(5):
-        keep(ledger, decision(PAST + 10 + 100 * minutes, "ours", "ours"))
-    assert postgresql_opener.archive().latest().keys() == {"theirs", "ours"}

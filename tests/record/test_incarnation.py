@@ -1,18 +1,17 @@
-"""Epochs of a former server are never valid again: after a restored backup, or on another server."""
+"""Generations and epochs of a former server are never valid again: after a restored backup, or on another server."""
 
 import shutil
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, select
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.record import LeaseOptions, Retention, State, backup
+from autoscaler.record import LeaseOptions, Retention, State, backup, schema
 from tests.record.conftest import Opener
-from tests.record.hosts import SHARDS, WEB, Host, Hosts
+from tests.record.hosts import SECONDS, WEB, Host, Hosts, two
 from tests.record.postgresql import Server, empty_state, running_server
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
 from tests.record.test_epochs import epochs_of
@@ -29,54 +28,58 @@ def _restored(opener: Opener, file: Path) -> State:
     return opener.state()
 
 
+def generation_of(state: State) -> str:
+    with state._context.readers.begin() as connection:
+        found: str = connection.execute(select(schema.fence.c.generation)).scalar_one()
+        return found
+
+
 def test_after_a_restored_backup_no_epoch_begins_twice(opener: Opener, tmp_path: Path) -> None:
     """This holds for shards in the backup and for later ones."""
     state = opener.state()
     state.ledger(FLEET)
     if opener.url is None:
         backup.back_up(None, opener.folder, tmp_path / "a.db")
+    known = {generation_of(state)}
     for _ in range(5):
         state.ledger(FLEET)
-    before = epochs_of(state)
-    for _ in range(2):
+        known |= {*epochs_of(state).values()}
+    assert len(known) == 6
+    for number in range(1, 3):
         state = _restored(opener, tmp_path / "a.db")
         state.ledger(FLEET)
-        assert min(epochs_of(state).values()) > max(before.values())
-        before = epochs_of(state)
-
-
-def test_a_shard_that_is_not_in_the_backup_begins_after_all_earlier_epochs(
-    sqlite_opener: Opener, tmp_path: Path
-) -> None:
-    """It was first served after the backup."""
-    sqlite_opener.state()
-    backup.back_up(None, sqlite_opener.folder, tmp_path / "a.db")
-    sqlite_opener.close()
-    state = sqlite_opener.state()
-    state.ledger(FLEET)
-    before = epochs_of(state)
-    state = _restored(sqlite_opener, tmp_path / "a.db")
-    state.ledger(FLEET)
-    assert min(epochs_of(state).values()) > max(before.values())
+        known |= {generation_of(state), *epochs_of(state).values()}
+        assert len(known) == 6 + 2 * number
 
 
 @pytest.mark.slow
-def test_a_daemon_from_before_a_restored_copy_commits_nothing(postgresql: str, tmp_path: Path) -> None:
-    """It seemed dead: its lease was over when the copy was restored. Its claims and notices end, too."""
-    hosts = Hosts(postgresql, tmp_path)
+def test_a_daemon_from_before_a_restored_copy_commits_nothing(hosts: Hosts, tmp_path: Path) -> None:
+    """It seemed dead: its lease was over when the copy was restored. Its notices end, too."""
     first = hosts.start()
     first.turn()
     ledger = first.ledger()
-    with pytest.raises(StateError, match="in use by 1 daemon"):
+    with pytest.raises(StateError, match=r"in use by the daemon .*, pid \d+; first stop it"):
         backup.end_copied(hosts.url, tmp_path)
-    hosts.advance(15, without=[first])
+    hosts.advance(SECONDS, without=[first])
     backup.end_copied(hosts.url, tmp_path)
     ledger.recall([scaler()])
-    with pytest.raises(StaleLedger):
+    with pytest.raises(StaleLedger, match="superseded"):
         save(ledger, decision(0))
-    with pytest.raises(StaleLedger):
+    with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
         ledger.intend([rising(15)])
-    hosts.close()
+
+
+@pytest.mark.slow
+def test_a_restored_copy_has_no_leader(hosts: Hosts, tmp_path: Path) -> None:
+    """The next daemon leads at once."""
+    first, _ = two(hosts)
+    hosts.advance(SECONDS)
+    backup.end_copied(hosts.url, tmp_path)
+    next_one = hosts.start()
+    next_one.turn()
+    assert next_one.leads
+    first.turn()
+    assert not first.leads
 
 
 @pytest.fixture
@@ -89,46 +92,88 @@ SHORT = LeaseOptions(timedelta(seconds=10), timedelta(seconds=8), timedelta(seco
 
 
 def opened(url: str, folder: Path) -> Host:
-    return Host(State.open(url, folder, Retention(), leases=SHORT), FakeClock())
+    clock = FakeClock()
+    return Host(State.open(url, folder, Retention(), clock, SHORT), clock)
+
+
+def waited(host: Host) -> None:
+    """Take turns until the lease that it sees is over."""
+    for _ in range(11):
+        host.turn()
+        host.clock.advance(1)
+    host.turn()
 
 
 @pytest.mark.slow
 def test_after_a_lagging_standby_is_promoted_no_old_daemon_commits(primary: Server, tmp_path: Path) -> None:
-    """It did not receive the last takeover, and gives the same epoch to another daemon.
+    """It did not receive the last takeover, so it has the generation and the epochs of the leader before.
 
-    Epochs alone would let two daemons write. Source: PostgreSQL's streaming replication, asynchronous by default.
+    Source: PostgreSQL's streaming replication, asynchronous by default.
     """
     url = empty_state(primary.address)
     first = opened(url, tmp_path)
     first.turn()
-    first.ledger()
+    oldest = first.ledger()
+    keep(oldest, decision(0))
     standby = primary.standby()
     standby.wait_for(primary)
     standby.stop()  # it lags from here on
-    first.state.close()
     second = opened(url, tmp_path)
-    second.turn()
+    waited(second)
+    assert second.leads
     stale = second.ledger()
-    keep(stale, decision(0))
-    known = epochs_of(second.state)[WEB]
+    keep(stale, decision(15))
     primary.stop()
     standby.promote(primary.port)
     try:
         third = opened(url, tmp_path)
-        third.turn()
-        until = time.monotonic() + 60
-        while third.count() < SHARDS and time.monotonic() < until:
-            third.turn()  # the first daemon still has a lease there: the standby did not receive its end
+        waited(third)
+        assert third.leads
         ledger = third.ledger()
-        assert epochs_of(third.state)[WEB] == known
-        keep(ledger, decision(15))
-        stale.recall([scaler()])
+        keep(ledger, decision(30))
+        for late in (oldest, stale):
+            late._context.readers.close()
+            late.recall([scaler()])
+            with pytest.raises(StaleLedger, match="superseded"):
+                save(late, decision(45))
+            with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
+                late.intend([rising(60)])
+        assert epochs_of(third.state) == {WEB: ledger._epoch}
+        assert [record.decision.now for record in third.state.archive.records("web")] == [at(0), at(30)]
+        for host in (first, second, third):
+            host.state.close()
+    finally:
+        standby.stop()
+        shutil.rmtree(standby.folder)
+
+
+@pytest.mark.slow
+def test_the_leader_of_a_lagging_server_leads_on_only_with_its_own_epochs(primary: Server, tmp_path: Path) -> None:
+    """The leader is the same; a shard's last epoch is lost. That shard begins anew, whatever its memory is."""
+    url = empty_state(primary.address)
+    host = opened(url, tmp_path)
+    host.turn()
+    older = host.ledger()
+    standby = primary.standby()
+    standby.wait_for(primary)
+    standby.stop()
+    newer = host.ledger()
+    keep(newer, decision(0))
+    primary.stop()
+    standby.promote(primary.port)
+    try:
+        host.turn()
+        assert host.leads
+        newer.recall([scaler()])
         with pytest.raises(StaleLedger, match="superseded"):
-            save(stale, decision(30))
-        with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
-            stale.intend([rising(45)])
-        third.state.close()
-        second.state.close()
+            save(newer, decision(15))
+        older.recall([scaler()])
+        with pytest.raises(StaleLedger, match="superseded"):  # its epoch is the newest there, but not in this process
+            save(older, decision(30))
+        again = host.ledger()
+        keep(again, decision(45))
+        assert [record.decision.now for record in host.state.archive.records("web")] == [at(45)]
+        host.state.close()
     finally:
         standby.stop()
         shutil.rmtree(standby.folder)

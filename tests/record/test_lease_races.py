@@ -1,178 +1,259 @@
-"""Two daemons act at the same moment on a real PostgreSQL. Locks force the orders."""
+"""Two daemons, or two threads of one, act at the same moment on a real PostgreSQL. Locks force the orders."""
 
 import time
-from collections.abc import Mapping
-from threading import Barrier
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread, current_thread
+from typing import Any
 
 import pytest
 from psycopg import OperationalError
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Engine, event, select, text
 
-from autoscaler.errors import StaleLedger
-from autoscaler.model import Direction, ManualControls, Pause, ShardName, shard_of
+from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Ledger, schema
-from autoscaler.record.locks import KEY, Lock, wait_for
-from autoscaler.record.member_rows import evict
-from autoscaler.record.times import to_micros
+from autoscaler.record.daemons import end_sessions
 from tests.record.conftest import in_threads
-from tests.record.hosts import SECONDS, SHARDS, WEB, Host, Hosts
-from tests.record.samples import at, decision, keep, rising, scaler
-from tests.record.test_epochs_postgresql import until_blocked
+from tests.record.hosts import DEADLINE, SECONDS, Host, Hosts, two
+from tests.record.samples import at, decision, rising, save, scaler
+from tests.record.test_epochs_postgresql import held_after, until_blocked
 
 pytestmark = pytest.mark.slow
 
 
-def two(hosts: Hosts) -> tuple[Host, Host]:
-    first, second = hosts.start(), hosts.start()
-    for _ in range(3):
-        first.turn()
-        second.turn()
-    return first, second
-
-
-def test_a_lease_that_is_renewed_at_the_last_moment_is_not_ended(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is renewed between the read that shows it dead and its end."""
+def test_a_lease_that_is_renewed_at_the_last_moment_is_not_taken(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is renewed between the read that shows it over and the takeover."""
     first, second = two(hosts)
 
-    def late(connection: Connection, dead: Mapping[str, str]) -> None:
-        if dead:
-            first.leases.renew()
-        evict(connection, dead)
+    def late(connection: Connection, process: str) -> None:
+        first.turn()
+        end_sessions(connection, process)
 
-    monkeypatch.setattr("autoscaler.record.leases.evict", late)
+    monkeypatch.setattr("autoscaler.record.lease.end_sessions", late)
     first.clock.advance(-SECONDS)  # it finds itself in time
     hosts.live(int(SECONDS), second)
-    assert (second.count(), second.leases.members) == (4, 2)
+    assert (first.leads, second.leads) == (True, False)
+
+
+def test_one_of_several_standbys_wins_the_race(hosts: Hosts) -> None:
+    """All have found the lease over before one takes it."""
+    _, *others = two(hosts, 3)
+    hosts.live(int(SECONDS) - 1, *others)
+    hosts.advance(1)
+    onlooker = hosts.start().state._database
+    with onlooker.writing() as connection:
+        connection.execute(select(schema.lease).with_for_update())
+        racing = in_threads([host.turn for host in others])
+        raised = racing.__enter__()
+        until_blocked(onlooker, 3)
+    racing.__exit__(None, None, None)
+    assert raised == []
+    assert [host.leads for host in others].count(True) == 1
+    hosts.live(1, *others)
+    assert [host.leads for host in others].count(True) == 1
+
+
+@contextmanager
+def takeover(second: Host) -> Iterator[None]:
+    """A takeover that is committed at the end of the block."""
+    with second.lease._database.writing() as connection:
+        second.lease._waits_until = second.lease.elapsed()
+        assert second.lease._take(connection) is not None
+        yield
 
 
 def test_a_renewal_waits_for_a_takeover_and_finds_its_lease_lost(hosts: Hosts) -> None:
     """A read would still find the row, and the daemon would continue beside its successor."""
     first, second = two(hosts)
-    with second.state._database.writing() as connection:
-        connection.execute(delete(schema.member).where(schema.member.c.id == first.leases.member))
-        renewing = in_threads([first.leases.renew])
+    first.clock.advance(-SECONDS)
+    hosts.advance(SECONDS)
+    with takeover(second):
+        renewing = in_threads([first.turn])
         raised = renewing.__enter__()
         until_blocked(second.state._database)
+        assert first.leads
     renewing.__exit__(None, None, None)
-    assert (raised, first.leases.member, first.leases.held) == ([], None, frozenset())
+    assert (raised, first.lease.generation) == ([], None)
 
 
-def announce(ledger: Ledger) -> None:
-    ledger.intend([rising(15)])
-
-
-def test_an_announcement_waits_for_a_takeover_and_is_refused(hosts: Hosts) -> None:
+@pytest.mark.parametrize(
+    "commit",
+    [lambda ledger: ledger.intend([rising(15)]), lambda ledger: save(ledger, decision(15))],
+    ids=["announcement", "record"],
+)
+def test_a_commit_waits_for_a_takeover_and_is_refused(hosts: Hosts, commit: Callable[[Ledger], object]) -> None:
     """The successor decides from what was committed before."""
     first, second = two(hosts)
-    one, other = owner_first(first, second)
-    ledger = one.ledger()
+    ledger = first.ledger()
     ledger.recall([scaler()])
-    with other.state._database.writing() as connection:
-        connection.execute(delete(schema.member).where(schema.member.c.id == one.leases.member))
-        announcing = in_threads([lambda: announce(ledger)])
-        raised = announcing.__enter__()
-        until_blocked(other.state._database)
-    announcing.__exit__(None, None, None)
+    first.clock.advance(-SECONDS)
+    hosts.advance(SECONDS)
+    with takeover(second):
+        late = in_threads([lambda: commit(ledger)])  # type: ignore[list-item]
+        raised = late.__enter__()
+        until_blocked(second.state._database)
+    late.__exit__(None, None, None)
     assert [type(error) for error in raised] == [StaleLedger]
-    with other.state._database.writing() as connection:
+    with second.state._database.writing() as connection:
         assert connection.execute(select(schema.memory)).all() == []
 
 
-def owner_first(first: Host, second: Host) -> tuple[Host, Host]:
-    return (first, second) if WEB in first.leases.held else (second, first)
+COMMITS: dict[str, tuple[str, Callable[[Ledger], object]]] = {
+    "an announcement that has renewed the lease": ("UPDATE lease", lambda ledger: ledger.intend([rising(15)])),
+    "an announcement that is fenced": ("INSERT INTO memory", lambda ledger: ledger.intend([rising(15)])),
+    "a record": ("INSERT INTO block", lambda ledger: save(ledger, decision(15))),
+    "values of an adapter": ("SELECT (extract", lambda ledger: ledger.save_adapter_memory(scaler().target, {"a": 1})),
+}
 
 
-def names_of(name: ShardName, count: int) -> list[str]:
-    """Return the names of autoscalers in a shard. Their targets have the same names."""
-    names = (f"s{number}" for number in range(10_000))
-    mine = (each for each in names if shard_of(scaler(each, each).target, name.of) == name)
-    return [next(mine) for _ in range(count)]
-
-
-def test_daemons_can_write_pages_of_one_chunk_at_the_same_time(hosts: Hosts, short_blocks: int) -> None:
-    """A page has up to 64 autoscalers by their ids. Packing turns pages of both daemons into blocks."""
-    found = two(hosts)
-    cycles = 5 * short_blocks
-    start = Barrier(2)
-    shards = [min(host.leases.held) for host in found]
-    names = [names_of(name, 5) for name in shards]
-
-    def run(ledger: Ledger, mine: list[str]) -> None:
-        start.wait(30)
-        for cycle in range(cycles):
-            keep(ledger, *(decision(15 * cycle, name, name) for name in mine))
-
-    ledgers = [host.ledger(name) for host, name in zip(found, shards, strict=True)]
-    works = list(zip(ledgers, names, strict=True))
-    with in_threads([lambda work=work: run(*work) for work in works]) as raised:  # type: ignore[misc]
-        pass
-    assert raised == []
-    for host in found:
-        for name in [*names[0], *names[1]]:
-            recorded = [record.decision.now for record in host.state.archive.records(name)]
-            assert sorted(recorded) == [at(15 * cycle) for cycle in range(cycles)]
-        assert {made.now for made in host.state.archive.latest().values()} == {at(15 * (cycles - 1))}
-
-
-def test_daemons_can_steer_the_same_autoscalers_at_the_same_time(hosts: Hosts) -> None:
-    """They pause and resume in opposite orders, without a deadlock."""
-    found = two(hosts)
-    names = [f"s{number}" for number in range(40)]
-    pause = ManualControls(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
-
-    def run(host: Host, order: list[str]) -> None:
-        for turn in range(25):
-            asked = {name: pause if (number + turn) % 2 else ManualControls() for number, name in enumerate(order)}
-            host.state.change_steering(lambda _known, asked=asked: asked, lambda *_: None, at(turn))  # type: ignore[misc]
-
-    with in_threads([lambda: run(found[0], names), lambda: run(found[1], names[::-1])]) as raised:
-        pass
-    assert raised == []
-
-
-def test_one_daemon_does_the_upkeep_at_a_time(hosts: Hosts) -> None:
-    """The cycle of another daemon does not wait for it."""
+@pytest.mark.parametrize(("after", "commit"), COMMITS.values(), ids=COMMITS)
+def test_a_takeover_ends_a_commit_that_began_before_it(
+    hosts: Hosts, after: str, commit: Callable[[Ledger], object]
+) -> None:
+    """The former leader was stopped within it, and continues afterwards."""
     first, second = two(hosts)
-    one, other = owner_first(first, second)
-    ledger = one.ledger()
-    with other.state._database.writing() as connection:
-        wait_for(connection, Lock.HOUSEKEEPING)
-        keep(ledger, decision(0))
-    assert one.state._context.housekeeper._due == to_micros(at(0))
-    keep(ledger, decision(15))
-    assert one.state._context.housekeeper._due > to_micros(at(15))
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    with (
+        held_after(first.state._database._engine, after) as (held, go_on),
+        in_threads([lambda: commit(ledger)]) as raised,  # type: ignore[list-item]
+    ):
+        assert held.wait(30)
+        hosts.live(int(SECONDS), second, without=[first])
+        assert second.leads
+        go_on.set()
+    assert [type(error) for error in raised] == [StateError]
+    with second.state._database.writing() as connection:
+        assert connection.execute(select(schema.memory)).all() == []
+        assert connection.execute(select(schema.adapter_memory)).all() == []
 
 
-def test_a_daemon_that_is_stopped_while_it_shares_out_shards_ends_no_other_lease(hosts: Hosts) -> None:
-    """Its transaction stays open until the server ends it. The others once waited for it and did not renew."""
+def test_a_takeover_that_ends_no_session_waits_for_that_commit(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above finds that the sessions are not ended. The fence still lets none commit after the takeover."""
     first, second = two(hosts)
-    held = second.leases.held
-    with first.state._database.writing() as connection:
-        wait_for(connection, Lock.SHARING)
-        with in_threads([second.turn]) as raised:
-            pass  # until it has ended
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    monkeypatch.setattr("autoscaler.record.lease.end_sessions", lambda *_: None)
+    with second.lease._database.writing() as connection:
+        connection.execute(text("SET lock_timeout = '100ms'"))
+    with (
+        held_after(first.state._database._engine, "INSERT INTO block") as (held, go_on),
+        in_threads([lambda: save(ledger, decision(15))]) as raised,
+    ):
+        assert held.wait(30)
+        with pytest.raises(StateError, match="lock timeout"):
+            hosts.live(int(SECONDS), second, without=[first])
+        assert [second.leads] == [False]
+        go_on.set()
     assert raised == []
-    assert second.leases.held == held
+    second.turn()
+    assert second.leads
+    assert second.state.archive.latest()["web"].now == at(15)
 
 
-@pytest.mark.parametrize("locked", ["its row", "sharing"])
-def test_the_shards_of_a_daemon_that_is_stopped_in_a_transaction_are_taken_over(hosts: Hosts, locked: str) -> None:
+@pytest.mark.parametrize("locked", ["lease", "fence"])
+def test_a_daemon_that_is_stopped_in_a_transaction_has_a_successor(hosts: Hosts, locked: str) -> None:
     """Its session has sent a part of a command. No time-out of the server ends that session, so it keeps its locks."""
     first, second = two(hosts)
-    member = first.leases.member
     with first.state._database._engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
         driver.execute("SET idle_in_transaction_session_timeout = 0")  # as if it did not count
-        if locked == "sharing":
-            driver.execute(f"SELECT pg_advisory_xact_lock({KEY.replace(':lock', '%s')})", (Lock.SHARING.value,))
-        else:
-            driver.execute("UPDATE member SET place = place WHERE id = %s", (member,))
+        driver.execute(f"SELECT * FROM {locked} FOR UPDATE")
         hosts.live(int(SECONDS), second)
         end = time.monotonic() + 60
-        while second.count() < SHARDS:
-            assert time.monotonic() < end, "its shards are not taken over"
+        while not second.leads:
+            assert time.monotonic() < end, "it has no successor"
             second.turn()
             time.sleep(0.1)
         with pytest.raises(OperationalError):
             driver.execute("SELECT 1")
+
+
+class Hanging:
+    """A turn of the lease in a thread of its own, which hangs at a statement until the test lets it go on."""
+
+    def __init__(self, host: Host, statement: str, when: str = "after_cursor_execute") -> None:
+        self._engine: Engine = host.lease._database._engine
+        self._statement, self._when = statement, when
+        self._there, self._go_on = Event(), Event()
+        self._thread = Thread(target=host.turn, daemon=True)
+        event.listen(self._engine, when, self._hold)
+        self._thread.start()
+        assert self._there.wait(30)
+
+    def _hold(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith(self._statement) and current_thread() is self._thread:
+            self._there.set()
+            assert self._go_on.wait(30)
+
+    def end(self) -> None:
+        self._go_on.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        event.remove(self._engine, self._when, self._hold)
+
+
+def test_a_look_that_hung_ends_no_leadership_that_began_meanwhile(hosts: Hosts) -> None:
+    """It has found the lease in use. Another thread has taken the lease since."""
+    first, second = two(hosts)
+    hanging = Hanging(second, "SELECT lease.")
+    hosts.live(int(SECONDS) + 1, second, without=[first])
+    generation = second.lease.generation
+    assert generation is not None
+    hanging.end()
+    assert (second.leads, second.lease.generation) == (True, generation)
+
+
+def test_a_renewal_that_hung_ends_no_leadership_that_began_meanwhile(hosts: Hosts) -> None:
+    """Its generation is over. It neither ends nor prolongs the next one."""
+    only = hosts.start()
+    only.turn()
+    ledger = only.ledger()
+    hanging = Hanging(only, "UPDATE lease", "before_cursor_execute")
+    hosts.advance(DEADLINE)
+    hosts.live(int(SECONDS) + 1, only)
+    generation, left = only.lease.generation, only.lease.seconds_left()
+    assert only.leads
+    hanging.end()
+    assert (only.lease.generation, only.lease.seconds_left()) == (generation, left)
+    assert not ledger.is_current()
+
+
+def test_a_daemon_that_resigns_while_a_thread_takes_the_lease_does_not_lead(hosts: Hosts) -> None:
+    """The lease is free again, so that a standby leads at its next look."""
+    first, second = hosts.start(), hosts.start()
+    hanging = Hanging(first, "UPDATE lease")
+    first.lease.resign()
+    hanging.end()
+    assert (first.leads, first.lease.generation) == (False, None)
+    second.turn()
+    assert second.leads
+
+
+def test_a_lease_that_was_taken_too_slowly_is_not_held(hosts: Hosts) -> None:
+    """A standby may have it by now. The daemon waits for its own lease to end, as for any other."""
+    first, second = hosts.start(), hosts.start()
+    hanging = Hanging(first, "UPDATE lease")
+    hosts.advance(DEADLINE)
+    hanging.end()
+    assert not first.leads
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    with pytest.raises(StaleLedger):
+        ledger.intend([rising(15)])
+    hosts.live(int(SECONDS) + 1, first, second)
+    assert [first.leads, second.leads].count(True) == 1
+
+
+def test_a_daemon_that_resigns_during_a_renewal_frees_the_lease(hosts: Hosts) -> None:
+    """It waits for the renewal's transaction."""
+    first, second = two(hosts)
+    hanging = Hanging(first, "UPDATE lease")
+    with in_threads([first.lease.resign]) as raised:
+        until_blocked(second.state._database)
+        assert not first.leads
+        hanging.end()
+    assert (raised, first.leads) == ([], False)
+    second.turn()
+    assert second.leads

@@ -1,10 +1,10 @@
-"""Many shards use a connection's limits at once, each in its own thread: on SQLite of one daemon, on PostgreSQL of
-several. In every order the sizes and the removals stay within the limits.
+"""Many shards use a connection's limits at once, each in its own thread. In every order the sizes and the removals stay
+within the limits.
 """
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import pytest
@@ -29,7 +29,6 @@ from autoscaler.record import Ledger, Retention, State
 from tests.decisions import bounds, remembering
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener, in_threads
-from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, at, decision, save, scaler
 from tests.replaced import replace
 
@@ -97,19 +96,17 @@ def known(ledger: Ledger, scalers: Sequence[Autoscaler], targets: Targets) -> No
     save(ledger, *made, scalers={one.name: one for one in scalers})
 
 
-def all_at_once(states: Sequence[State], targets: Targets, held: Callable[[State], Sequence[ShardName]]) -> None:
-    """Run the shards of each state at the same time."""
+def all_at_once(state: State, targets: Targets) -> None:
+    """Run the shards of the state at the same time."""
     works = []
-    for place, state in enumerate(states):
-        state.follow(Retention(), [scaler(name, name) for name in NAMES])
-        for shard in held(state):
-            mine = [scaler(name, name) for name in NAMES if shard_of(TargetRef(FLEET, name), shard.of) == shard]
-            if mine:
-                ledger = state.ledger(FLEET, shard.number, shard.of)
-                ledger.follow(mine, limits=targets.limits)
-                known(ledger, mine, targets)
-                works.append((ledger, mine, SHARDS * place + shard.number))
-    assert len(works) >= SHARDS
+    state.follow(Retention(), [scaler(name, name) for name in NAMES])
+    for shard in [ShardName(FLEET, number + 1, SHARDS) for number in range(SHARDS)]:
+        mine = [scaler(name, name) for name in NAMES if shard_of(TargetRef(FLEET, name), shard.of) == shard]
+        ledger = state.ledger(FLEET, shard.number, shard.of)
+        ledger.follow(mine, limits=targets.limits)
+        known(ledger, mine, targets)
+        works.append((ledger, mine, shard.number))
+    assert all(mine for _, mine, _ in works)
     shards = [lambda work=work: cycles(work[0], work[1], targets, work[2]) for work in works]
     with in_threads(shards) as raised:
         pass
@@ -131,11 +128,4 @@ def targets(request: pytest.FixtureRequest) -> Iterator[Targets]:
 
 
 def test_the_shards_of_a_daemon_never_exceed_a_limit(opener: Opener, targets: Targets) -> None:
-    all_at_once([opener.state()], targets, lambda _: [ShardName(FLEET, number + 1, SHARDS) for number in range(SHARDS)])
-
-
-@pytest.mark.slow
-def test_the_shards_of_several_daemons_never_exceed_a_limit(hosts: Hosts, targets: Targets) -> None:
-    joined = hosts.joined(3)
-    held = {id(host.state): sorted(host.leases.held) for host in joined}
-    all_at_once([host.state for host in joined], targets, lambda state: held[id(state)])
+    all_at_once(opener.state(), targets)

@@ -1,4 +1,4 @@
-"""A connection's limits with several daemons, on a real PostgreSQL."""
+"""A connection's limits across a takeover, and between shards that intend at the same moment, on a real PostgreSQL."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
 from tests.limits.fleet import limits
 from tests.record.conftest import in_threads
-from tests.record.hosts import SECONDS, Host, Hosts, configured
+from tests.record.hosts import Host, Hosts, two
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
 from tests.record.test_epochs_postgresql import until_blocked
 
@@ -20,26 +20,23 @@ NAMES = [f"s{number}" for number in range(12)]
 FOUR = limits(4)
 
 
-def two(hosts: Hosts) -> tuple[Host, Host]:
-    """Return two daemons that hold one shard each."""
-    found = hosts.start(), hosts.start()
-    for _ in range(3):
-        for host in found:
-            host.turn(TWO)
+def names_of(name: ShardName) -> Sequence[str]:
+    """Return those of NAMES whose targets this shard serves."""
+    return [each for each in NAMES if shard_of(TargetRef(FLEET, each), 2) == name]
+
+
+FIRST, SECOND = (names_of(name) for name in TWO)
+
+
+def shards(host: Host, limited: ConnectionLimits, names: Sequence[str] = NAMES) -> list[Ledger]:
+    """Return both shards of a leader, with their autoscalers. `names`: all that are configured."""
+    host.state.follow(Retention(), [scaler(name, name) for name in names])
+    found = []
+    for shard in TWO:
+        ledger = host.ledger(shard)
+        ledger.follow([scaler(name, name) for name in names_of(shard) if name in names], limits=limited)
+        found.append(ledger)
     return found
-
-
-def names_of(host: Host) -> Sequence[str]:
-    """Return those of NAMES whose shards it holds."""
-    return [name for name in NAMES if shard_of(TargetRef(FLEET, name), 2) in host.leases.held]
-
-
-def shard(host: Host, limited: ConnectionLimits) -> Ledger:
-    """Return the first shard that a daemon holds, with its autoscalers."""
-    host.state.follow(Retention(), [scaler(name, name) for name in NAMES])
-    ledger = host.ledger(min(host.leases.held))
-    ledger.follow([scaler(name, name) for name in names_of(host)], limits=limited)
-    return ledger
 
 
 def intend(ledger: Ledger, made: Decision) -> list[str]:
@@ -53,47 +50,45 @@ def removals(ledger: Ledger, seconds: float) -> list[tuple[str, int]]:
     return [(one.name, one.instances) for one in ledger.standing(at(seconds)).removals]
 
 
-def test_removals_of_a_daemon_that_left_still_count(hosts: Hosts) -> None:
-    """The daemon that takes its targets over does not begin with a fresh budget."""
+def test_removals_of_a_leader_that_ended_still_count(hosts: Hosts) -> None:
+    """Its successor does not begin with a fresh budget."""
     first, second = two(hosts)
-    name = names_of(first)[0]
-    ledger = shard(first, FOUR)
+    name = FIRST[0]
+    ledger, _ = shards(first, FOUR)
     assert intend(ledger, falling(0, name)) == []
     save(ledger, apply_outcome(falling(0, name), Written(2)))
-    first.leases.leave()
-    for _ in range(3):
-        second.turn(TWO)
-    ledger = shard(second, FOUR)
+    first.state.close()
+    second.turn()
+    ledger, _ = shards(second, FOUR)
     assert removals(ledger, 15) == [(name, 3)]
     assert "of which 1 was left" in intend(ledger, falling(15, name))[0]
 
 
-def test_removals_of_a_killed_daemon_still_count(hosts: Hosts) -> None:
-    """They count before its targets are served again, too."""
+def test_removals_of_a_killed_leader_still_count(hosts: Hosts) -> None:
+    """So do those whose write may still arrive; in another shard, too."""
     first, second = two(hosts)
-    name = names_of(first)[0]
-    assert intend(shard(first, FOUR), falling(0, name)) == []
-    survivor = shard(second, FOUR)
-    for _ in range(2):
-        hosts.advance(SECONDS / 2 + 1)
-        second.leases.renew()
-    assert removals(survivor, 30) == [(name, 3)]
-    assert "another shard used the limit first" in intend(survivor, falling(30, names_of(second)[0]))[0]
+    assert intend(shards(first, FOUR)[0], falling(0, FIRST[0])) == []
+    hosts.fail_over(first, second)
+    _, other = shards(second, FOUR)
+    assert removals(other, 30) == [(FIRST[0], 3)]
+    assert "another shard used the limit first" in intend(other, falling(30, SECOND[0]))[0]
 
 
-def test_two_daemons_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:
+def test_two_shards_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:
     """Each has seen enough room. One of them is refused, and writes nothing."""
-    hosts_of = two(hosts)
-    ledgers = [shard(host, limits(4, total=65)) for host in hosts_of]
-    for host, ledger in zip(hosts_of, ledgers, strict=True):
-        for name in names_of(host):
+    host = hosts.start()
+    host.turn()
+    ledgers = shards(host, limits(4, total=65))
+    for ledger, names in zip(ledgers, (FIRST, SECOND), strict=True):
+        for name in names:
             keep(ledger, decision(0, name, name))
+    onlooker = hosts.start().state._database
     for made in (
-        [falling(15, names_of(host)[0]) for host in hosts_of],
-        [rising(15, 9, names_of(host)[1], names_of(host)[1]) for host in hosts_of],
+        [falling(15, names[0]) for names in (FIRST, SECOND)],
+        [rising(15, 9, names[1], names[1]) for names in (FIRST, SECOND)],
     ):
         said: list[list[str]] = []
-        with hosts.start().state._database.writing() as connection:
+        with onlooker.writing() as connection:
             wait_for(connection, Lock.LIMITS, FLEET)
             both = [
                 lambda ledger=ledger, one=one, said=said: said.append(intend(ledger, one))
@@ -101,7 +96,7 @@ def test_two_daemons_that_intend_at_the_same_moment_stay_within_the_limits(hosts
             ]
             racing = in_threads(both)
             raised = racing.__enter__()
-            until_blocked(hosts_of[0].state._database, 2)
+            until_blocked(onlooker, 2)
         racing.__exit__(None, None, None)
         assert raised == []
         assert sorted(map(len, said)) == [0, 1]
@@ -110,40 +105,38 @@ def test_two_daemons_that_intend_at_the_same_moment_stay_within_the_limits(hosts
     assert sum(standing.sizes.values()) + standing.others == 64
 
 
-def test_without_a_limit_no_daemon_waits_for_another(hosts: Hosts) -> None:
+def test_without_a_limit_no_shard_waits_for_another(hosts: Hosts) -> None:
     """Commits of a connection without limits take no lock of the connection."""
     first, second = two(hosts)
-    ledger = shard(first, ConnectionLimits())
+    ledger, _ = shards(first, ConnectionLimits())
     with second.state._database.writing() as connection:
         wait_for(connection, Lock.LIMITS, FLEET)
-        assert intend(ledger, falling(0, names_of(first)[0])) == []
+        assert intend(ledger, falling(0, FIRST[0])) == []
 
 
-def test_each_daemon_knows_the_sizes_that_the_others_set(hosts: Hosts) -> None:
-    """It knows the recorded sizes and the intended ones that may still arrive, also after a daemon died."""
+def test_each_shard_knows_the_sizes_that_the_others_set(hosts: Hosts) -> None:
+    """It knows the recorded sizes and the intended ones that may still arrive, also after a takeover."""
     first, second = two(hosts)
-    mine, theirs = shard(first, limits(total=400)), shard(second, limits(total=400))
-    for name in names_of(second):
+    mine, theirs = shards(first, limits(total=400))
+    for name in SECOND:
         keep(theirs, decision(0, name, name))
-    sizes = 5 * len(names_of(second))
+    sizes = 5 * len(SECOND)
     assert mine.standing(at(15)).others == sizes
-    name = names_of(second)[0]
-    assert intend(theirs, rising(15, 20, name, name)) == []
+    assert intend(theirs, rising(15, 20, SECOND[0], SECOND[0])) == []
     assert mine.standing(at(15)).others == sizes + 15
-    for _ in range(2):
-        hosts.advance(SECONDS / 2 + 1)
-        first.leases.renew()
+    hosts.fail_over(first, second)
+    mine, _ = shards(second, limits(total=400))
     assert mine.standing(at(30)).others == sizes + 15
 
 
-def test_an_autoscaler_that_only_another_daemon_has_counts(hosts: Hosts) -> None:
-    """A new configuration has reached one host and runs there."""
+def test_an_autoscaler_that_the_leader_s_configuration_lacks_does_not_count(hosts: Hosts) -> None:
+    """It was removed. Put back, it counts with the size that it had."""
     first, second = two(hosts)
-    mine, theirs = shard(first, limits(total=400)), shard(second, limits(total=400))
-    held = second.leases.held
-    new = next(name for name in map(str, range(1000)) if shard_of(TargetRef(FLEET, name), 2) in held)
-    before = mine.standing(at(15)).others
-    keep(theirs, decision(0, new, new))
-    assert mine.standing(at(15)).others == before
-    second.leases.follow(configured(scaler(new, new)), "newer")
-    assert mine.standing(at(15)).others == before + 5
+    _, theirs = shards(first, limits(total=400))
+    for name in SECOND:
+        keep(theirs, decision(0, name, name))
+    hosts.fail_over(first, second)
+    mine, _ = shards(second, limits(total=400), [name for name in NAMES if name != SECOND[0]])
+    assert mine.standing(at(15)).others == 5 * (len(SECOND) - 1)
+    mine, _ = shards(second, limits(total=400))
+    assert mine.standing(at(15)).others == 5 * len(SECOND)

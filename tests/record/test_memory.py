@@ -5,6 +5,7 @@ import pytest
 from autoscaler.decide import apply_outcome, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite, Proposed
+from autoscaler.target.scaled import AS_WRITTEN
 from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
@@ -175,4 +176,4 @@ def test_removed_autoscalers_are_not_kept_in_the_process_memory(sqlite_opener: O
     ledger.follow([scaler("s0")])
     ledger.recall([scaler("s0")])
     assert ledger._entries is not None
-    assert [name for name, _ in ledger._entries] == ["s0"]
+    assert list(ledger._entries) == [AS_WRITTEN(scaler("s0").target)]

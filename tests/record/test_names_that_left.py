@@ -3,14 +3,21 @@
 A team that renames its autoscalers fifty times a second filled a gigabyte in hours.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 
 from autoscaler.record import Retention
 from autoscaler.record import archive as archives
+from autoscaler.record.entries import Key, Newest
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, scaler
+
+
+def names(kept: Mapping[Key, Newest]) -> set[str]:
+    """Return the names of the autoscalers with these decisions."""
+    return {newest.decision.name for newest in kept.values()}
 
 
 def test_a_name_that_left_is_kept_in_the_state_alone(opener: Opener) -> None:
@@ -22,10 +29,10 @@ def test_a_name_that_left_is_kept_in_the_state_alone(opener: Opener) -> None:
         state.follow(Retention(), [mine])
         ledger.follow([mine])
         keep(ledger, decision(15.0 * number, mine.name), scalers=[mine])
-        assert {name for name, _ in state._context.latest} == {mine.name}
+        assert names(state._context.latest) == {mine.name}
     assert state.archive.latest().keys() == {f"web{number}" for number in range(30)}
-    assert {name for name, _ in state._context.latest} == {"web29"}
-    assert {name for name, _ in state.archive._of_others} == set()
+    assert names(state._context.latest) == {"web29"}
+    assert names(state.archive._of_others) == set()
     assert state.archive.knows("web3")
 
 
@@ -45,7 +52,7 @@ def test_the_decisions_of_an_earlier_process_are_shown_until_the_first_cycle(ope
     state = opener.state()
     state.follow(Retention(), [scaler()])
     assert state.archive.latest().keys() == {"web"}
-    assert {name for name, _ in state.archive._of_others} == {"web"}
+    assert names(state.archive._of_others) == {"web"}
     keep(state.ledger("fleet"), decision(15))
     assert state.archive.latest()["web"] == decision(15)
     assert state.archive._of_others == {}

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, Retention, State, schema
+from autoscaler.record import Archive, Retention, State, schema, versions
 from autoscaler.record import database as databases
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
@@ -166,8 +166,8 @@ def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monk
 
 def of_version(number: int, state: State) -> None:
     """Mark the state as written by another version."""
-    if state.leases is not None:
-        state.leases.leave()
+    if state.lease is not None:
+        state.lease.resign()
     with state._database.writing() as connection:
         connection.execute(schema.schema_version.update().values(version=number))
 
@@ -194,8 +194,8 @@ def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: s
             open_it()
         assert str(caught.value).endswith(
             f" was written by {age} version of the autoscaler (its schema is {number}, this version reads "
-            f"{schema.VERSION} alone); install that version again; or begin without a memory: move the file away, or "
-            "name an empty database (state.url)"
+            f"{min(versions.MIGRATIONS)} to {schema.VERSION}); install that version again; or begin without a memory: "
+            "move the file away, or name an empty database (state.url)"
         )
     engine = create_engine(databases.locate(opener.url, opener.folder))
     with engine.begin() as connection:
@@ -210,8 +210,8 @@ def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: s
     ("theirs", "said"),
     [
         (
-            ["CREATE TABLE event (what TEXT)", "CREATE TABLE shard (a TEXT)"],
-            "holds the tables event, shard of another",
+            ["CREATE TABLE event (what TEXT)", "CREATE TABLE fence (a TEXT)"],
+            "holds the tables event, fence of another",
         ),
         (["CREATE TABLE schema_version (version TEXT)", "INSERT INTO schema_version VALUES ('1.0')"], "schema_version"),
         (["CREATE TABLE schema_version (version INTEGER)", "INSERT INTO schema_version VALUES (1)"], "schema_version"),

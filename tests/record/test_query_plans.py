@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, text
 
+from autoscaler.clock import SystemClock
 from autoscaler.record import Retention
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
@@ -24,16 +25,17 @@ MAX_ROWS = EVENTS * 60.0
 """More than any linear plan costs, and less than a comparison of every event with every other."""
 FILL = (
     (
-        "INSERT INTO autoscaler (id, name, target, connection, first_at) "
-        "SELECT n, 'name' || n, '[\"fleet\",\"name' || n || '\"]', 'fleet', 0 FROM generate_series(1, :scalers) n"
+        "INSERT INTO autoscaler (id, scaled, name, target, connection, first_at) "
+        "SELECT n, '[\"\",\"fleet\",\"name' || n || '\"]', 'name' || n, '[\"fleet\",\"name' || n || '\"]', 'fleet', 0 "
+        "FROM generate_series(1, :scalers) n"
     ),
     (
         "INSERT INTO memory (autoscaler_id, seq, number, at, boot, elapsed, body) "
         "SELECT n, 1, 1, 0, '', 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
-        "INSERT INTO sighting (target, at, boot, elapsed, body) "
-        "SELECT '[\"fleet\",\"name' || n || '\"]', 0, '', 0, '' FROM generate_series(1, :scalers) n"
+        "INSERT INTO sighting (scaled, at, boot, elapsed, body) "
+        "SELECT '[\"\",\"fleet\",\"name' || n || '\"]', 0, '', 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
         "INSERT INTO spec (autoscaler_id, number, body) "
@@ -93,6 +95,7 @@ def filled(postgresql_opener: Opener) -> Opener:
             given = {"scalers": SCALERS, "events": EVENTS, "old": 10**14}
             wanted = {key: value for key, value in given.items() if f":{key}" in statement}
             connection.execute(text(statement), wanted)
+    postgresql_opener.close()
     return postgresql_opener
 
 
@@ -123,7 +126,7 @@ def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pyte
             event.listen(self._engine, "before_cursor_execute", lambda *seen: found.append((seen[2], seen[3])))
 
     monkeypatch.setattr(forgetting, "Database", Watched)
-    forget(filled.url, filled.folder, "name7")
+    forget(filled.url, filled.folder, "name7", SystemClock().moment())
     database = filled.state()._database._engine
     one = [(statement, each[0] if isinstance(each, list) else each) for statement, each in found]
     assert {statement: cost for statement, cost in costs(database, one).items() if cost > MAX_ROWS} == {}

@@ -55,7 +55,6 @@ def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read
 
 def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
     """A shard that does not write is independent of another shard's slow disk."""
-    opener.connections = ("slow", "quick")
     state = opener.state()
     slow, quick = state.ledger("slow"), state.ledger("quick")
     keep(quick, decision(0))

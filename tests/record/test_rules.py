@@ -157,7 +157,7 @@ def test_a_damaged_memory_of_a_rule_affects_only_its_own_autoscaler(
     for seconds in (15, 30):
         found = ledger.recall(scalers)
         assert found.keys() == {"fine", "well"}
-        with pytest.raises(StateError, match=r"autoscaler 'hurt': .*restore a backup.*or rename the autoscaler"):
+        with pytest.raises(StateError, match=r"autoscaler 'hurt': .*restore a backup.*autoscaler forget hurt"):
             found["hurt"]
         for one in (scalers[0], scalers[2]):
             assert found[one.name].rules.of.keys() == {"brakes"}

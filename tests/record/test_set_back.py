@@ -9,6 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from autoscaler.errors import StateError
 from autoscaler.model import PendingWrite
 from autoscaler.record import Ledger, schema
+from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
@@ -80,7 +81,7 @@ def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener:
     keep(ledger, decision(0))
     known = ledger.recall([scaler()])
     with ledger._context.database.writing() as connection:
-        connection.execute(update(schema.autoscaler).values(name="other"))
+        connection.execute(update(schema.autoscaler).values(scaled=AS_WRITTEN(scaler("other").target), name="other"))
         connection.execute(update(schema.memory).values(seq=schema.memory.c.seq + 7))
     fails_once(ledger, 15)
     assert ledger.recall([scaler()]) == known

@@ -29,7 +29,6 @@ def _shard(state: State, shard: int) -> History:
 
 def test_shards_share_one_state(opener: Opener) -> None:
     """The cycle of each connection commits by itself, at the same time as others and beside readers."""
-    opener.connections = [f"shard-{shard}" for shard in range(SHARDS)]
     state = opener.state()
     with ThreadPoolExecutor(SHARDS) as pool:
         expected = list(pool.map(lambda shard: _shard(state, shard), range(SHARDS)))

@@ -98,5 +98,8 @@ def test_an_adapter_gets_the_saved_values_of_its_own_shards_targets(opener: Open
             ledger.save_adapter_memory(TargetRef(FLEET, name), {"shard": shard})
     for shard, ledger in enumerate(ledgers(state, 4)):
         mine = {TargetRef(FLEET, name): {"shard": shard} for name in of_shard(shard, 4)}
+        ledger.follow([scaler(name, name) for name in of_shard(shard, 4)])
         assert ledger.adapter_memory() == mine
-    assert len(state.ledger(FLEET).adapter_memory()) == len(NAMES)
+    alone = state.ledger(FLEET)
+    alone.follow([scaler(name, name) for name in NAMES])
+    assert len(alone.adapter_memory()) == len(NAMES)

@@ -47,7 +47,7 @@ def served(shared: Served) -> Iterator[Served]:
     for name in daemon.state.archive.steering():
         steer(daemon.state, name, ManualControls())
     scalers = daemon.scalers
-    daemon.problems, daemon.is_ready, daemon.reloads = (), True, 0
+    daemon.problems, daemon.is_ready, daemon.reloads, daemon.resignations = (), True, 0, 0
     shared.log.lines.clear()
     with requests.Session() as session:
         session.trust_env = False

@@ -53,6 +53,7 @@ class Daemon:
     is_ready: bool = True
     problems: Sequence[str] = ()
     reloads: int = 0
+    resignations: int = 0
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     work: Work = field(default_factory=Work)
     web: WebSettings = field(default_factory=WebSettings)
@@ -94,6 +95,7 @@ class Daemon:
             registry=self.registry,
             ready=lambda: self.is_ready,
             reload=self._reload,
+            resign=self._resign,
             status=lambda: self.health.status(self.settings, shards, "1.2.3", self.clock.now()),
             discovered=lambda: self.discovered,
             work=self.work,
@@ -101,6 +103,10 @@ class Daemon:
 
     def _reload(self) -> Sequence[str]:
         self.reloads += 1
+        return self.problems
+
+    def _resign(self) -> Sequence[str]:
+        self.resignations += 1
         return self.problems
 
 

@@ -85,11 +85,12 @@ def test_excluded_paths_are_read_without_credentials(
     daemon: Daemon, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A password that comes with such a request is not checked: hashing takes processor time."""
-    config.write_text(f"{USERS}auth_excluded_paths: [/-/healthy, /-/reload]\n")
+    config.write_text(f"{USERS}auth_excluded_paths: [/-/healthy, /-/reload, /-/resign]\n")
     with serving(daemon, config) as served:
         assert served.get("/-/healthy").status_code == 200
         assert served.get("/-/ready").status_code == 401
         assert served.post("/-/reload").status_code == 401
+        assert served.post("/-/resign").status_code == 401
         monkeypatch.setattr(bcrypt, "checkpw", lambda password, known: pytest.fail("it was hashed"))
         assert served.get("/-/healthy", auth=(ANN, "wrong")).status_code == 200
 
@@ -199,7 +200,7 @@ def test_a_user_who_is_not_an_operator_only_reads(daemon: Daemon, config: Path) 
     with serving(daemon, config) as served:
         served.session.auth = ("scraper", PASSWORD)
         assert [served.get(path).status_code for path in ("/metrics", "/api/v1/autoscalers/web")] == [200, 200]
-        for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
+        for path in (PAUSE, "/-/reload", "/-/resign", "/api/v1/pause", "/api/v1/resume"):
             answer = served.post(path, {"all": True} if path.startswith("/api/v1/pause") else None)
             assert answer.status_code == 403
             assert "may only read: web.operators does not name it" in answer.json()["error"]
@@ -207,7 +208,7 @@ def test_a_user_who_is_not_an_operator_only_reads(daemon: Daemon, config: Path) 
         served.server.follow(load_web_config(config), WebSettings(operators=("scraper",)))
         assert served.post(PAUSE).status_code == 200
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 403
-    assert daemon.reloads == 0
+    assert (daemon.reloads, daemon.resignations) == (0, 0)
 
 
 def test_a_reader_sees_no_forms_and_the_reason(daemon: Daemon, config: Path) -> None:
@@ -239,7 +240,7 @@ def test_an_operator_of_a_grant_changes_its_autoscalers_alone(daemon: Daemon, co
             409,
             "the autoscaler's grant allows at most 4 replicas; give no more, or raise that",
         )
-        for path in ("/-/reload", "/api/v1/pause", "/api/v1/resume", "/api/v1/autoscalers/other/pause"):
+        for path in ("/-/reload", "/-/resign", "/api/v1/pause", "/api/v1/resume", "/api/v1/autoscalers/other/pause"):
             assert served.post(path, {}).status_code == 403
         daemon.owners = {"web": "pay"}
         assert served.post(PAUSE).status_code == 403

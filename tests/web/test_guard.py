@@ -33,11 +33,11 @@ def browser(with_users: Served) -> Iterator[Served]:
     with_users.session.auth = USER
     yield with_users
     with_users.post("/api/v1/resume", {"all": True})
-    with_users.daemon.reloads = 0
+    with_users.daemon.reloads = with_users.daemon.resignations = 0
 
 
 def untouched(daemon: Daemon) -> bool:
-    return not daemon.state.archive.steering() and daemon.reloads == 0
+    return not daemon.state.archive.steering() and daemon.reloads == daemon.resignations == 0
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def untouched(daemon: Daemon) -> bool:
         {"Origin": "http://127.0.0.1:1"},
     ],
 )
-@pytest.mark.parametrize("path", [PAUSE, "/-/reload"])
+@pytest.mark.parametrize("path", [PAUSE, "/-/reload", "/-/resign"])
 def test_a_page_of_another_site_changes_nothing(browser: Served, path: str, headers: Mapping[str, str]) -> None:
     """CSRF: the operator's browser sends the credentials with the page's request."""
     answer = browser.post(path, headers=headers)
@@ -121,7 +121,7 @@ def test_a_name_in_allowed_hosts_is_accepted(served: Served) -> None:
 
 def test_without_operators_nothing_changes_over_tcp(served: Served) -> None:
     """A proxy on this machine gives its own address to every client, so no address gives rights."""
-    for path in (PAUSE, "/-/reload", "/api/v1/pause", "/api/v1/resume"):
+    for path in (PAUSE, "/-/reload", "/-/resign", "/api/v1/pause", "/api/v1/resume"):
         headers = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Forwarded-User": "ann"}
         answer = served.post_over_tcp(path, {}, headers=headers)
         assert answer.status_code == 403

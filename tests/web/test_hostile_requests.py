@@ -63,7 +63,7 @@ def test_a_full_queue_is_answered_with_503_and_retry_after(served: Served, monke
         assert "try again in a second" in answer.text
 
 
-@pytest.mark.parametrize("path", [PAUSE, "/-/reload", "/-/healthy", "/nothing"])
+@pytest.mark.parametrize("path", [PAUSE, "/-/reload", "/-/resign", "/-/healthy", "/nothing"])
 @pytest.mark.parametrize("body", [b"zz\r\nhello\r\n", b"-5\r\nx", b"5\r\nhelloXX\r\n", b"5\r\nhello\r\nzz\r\n"])
 def test_a_malformed_body_writes_no_error(served: Served, path: str, body: bytes) -> None:
     """It is a client's fault, which 300 requests in a second must not write as errors of the daemon."""

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reverse-proxies.md").read_text()
 NAME = "autoscaler.example.com"
-PAUSES = ("/api/v1/autoscalers/web/pause", "/api/v1/pause", "/-/reload")
+PAUSES = ("/api/v1/autoscalers/web/pause", "/api/v1/pause", "/-/reload", "/-/resign")
 READS = ("/", "/metrics", "/api/v1/autoscalers", "/api/v1/autoscalers/web")
 PASSWORDS = {"ann": "correct horse", "prometheus": "battery staple"}
 HASHES = {name: bcrypt.hashpw(word.encode(), bcrypt.gensalt(4)).decode() for name, word in PASSWORDS.items()}

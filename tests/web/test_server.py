@@ -36,10 +36,24 @@ def test_the_answer_to_a_failed_reload_has_the_problems(served: Served) -> None:
     assert answer.text.splitlines() == served.daemon.problems
 
 
-def test_a_get_reloads_nothing(served: Served) -> None:
+def test_a_resignation_is_answered_when_it_has_ended(served: Served) -> None:
+    answer = served.post("/-/resign")
+    assert (answer.status_code, answer.text, served.daemon.resignations) == (200, "resigned.\n", 1)
+    (logged,) = served.log.named("resign_requested")
+    assert logged["by"]
+
+
+def test_the_answer_to_a_failed_resignation_has_the_reason(served: Served) -> None:
+    served.daemon.problems = ["this daemon stands by; the leader is one, pid 7"]
+    answer = served.post("/-/resign")
+    assert (answer.status_code, answer.text) == (500, "this daemon stands by; the leader is one, pid 7\n")
+
+
+@pytest.mark.parametrize("path", ["/-/reload", "/-/resign"])
+def test_a_get_changes_nothing(served: Served, path: str) -> None:
     """A link must not change anything."""
-    assert served.get("/-/reload").status_code == 405
-    assert served.daemon.reloads == 0
+    assert served.get(path).status_code == 405
+    assert (served.daemon.reloads, served.daemon.resignations) == (0, 0)
 
 
 def test_metrics_come_from_the_daemon_s_registry(served: Served) -> None:

@@ -62,8 +62,6 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield "State:", state_words(summary)
     if detail.conclusion and not summary.error:
         yield "Decision:", detail.conclusion
-    if summary.held_by or summary.unheld:
-        yield "Held by:", summary.held_by or "no daemon"
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
     yield from _limits(summary, shown=detail.conclusion or "")

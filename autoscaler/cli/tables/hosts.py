@@ -4,44 +4,38 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.hosts import HostDocument, HostList
+from autoscaler.documents.hosts import HostList, LeaderDocument
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
-from autoscaler.text import clean, listed
+from autoscaler.text import clean
 
-_HEADER: Final = ("DAEMON", "VERSION", "AUTOSCALERS", "SHARDS", "LEASE", "LOADED", "CONFIGURATION")
-_NAMED: Final = 5
-"""Autoscalers that a line lists."""
+_HEADER: Final = ("DAEMON", "ROLE", "SINCE", "LEASE", "VERSION", "LOADED", "CONFIGURATION")
+_CONFIGURATION: Final = {True: "differs", False: "the same", None: UNKNOWN}
 
 
 def host_rows(found: HostList, screen: Screen) -> Sequence[str]:
     """Return the table, in lines."""
-    return Table(_HEADER, screen).lines([_row(each, found.at) for each in found.hosts])
+    rows = [] if found.leader is None else [_row(found.leader, found.at)]
+    rows += [(clean(name), "stands by", *[NONE] * 5) for name in found.standbys]
+    return Table(_HEADER, screen).lines(rows) if rows else ()
 
 
 def notes(found: HostList) -> Sequence[str]:
-    """Return notes about a missing daemon and about autoscalers that no daemon serves."""
-    lines = [] if found.hosts else ["no daemon runs on this state"]
-    if found.unheld:
-        lines.append(f"no daemon serves {_names(found.unheld)}")
-    return lines
+    """Return notes about a missing leader and about a configuration that differs from its own."""
+    if found.leader is None:
+        return [f"no daemon {'leads' if found.standbys else 'runs on this state'}, so nothing is scaled"]
+    if found.leader.differs:
+        return ["the leader has loaded another configuration than this one; roll one out to all, and reload each"]
+    return ()
 
 
-def _row(host: HostDocument, now: datetime) -> tuple[str, ...]:
-    shards = ", ".join(f"{name} {count}" for name, count in host.shards.items()) or NONE
-    left = format_age(host.lease_ends - now) if host.lease_ends > now else "over"
-    loaded = UNKNOWN if host.loaded is None else format_age(now - host.loaded)
-    configuration = f"differs: {_names(host.differs)}" if host.differs else "the latest"
+def _row(leader: LeaderDocument, now: datetime) -> tuple[str, ...]:
     return (
-        clean(host.name),
-        clean(host.version),
-        str(host.autoscalers),
-        clean(shards),
-        left,
-        loaded,
-        UNKNOWN if host.loaded is None else configuration,
+        clean(leader.name),
+        "leads",
+        format_age(now - leader.since),
+        format_age(leader.lease_ends - now) if leader.lease_ends > now else "over",
+        clean(leader.version),
+        UNKNOWN if leader.loaded is None else format_age(now - leader.loaded),
+        _CONFIGURATION[leader.differs],
     )
-
-
-def _names(names: Sequence[str]) -> str:
-    return clean(listed(names, _NAMED))

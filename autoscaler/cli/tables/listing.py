@@ -13,9 +13,6 @@ from autoscaler.text import clean
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
 WIDE_HEADER: Final = (*HEADER[:-1], "DESIRED", "AGE", "STATE", "WHY")
-HOST: Final = "HOST"
-"""The wide table's column before STATE, if several daemons share the state."""
-SHARED_HEADER: Final = (*WIDE_HEADER[:-2], HOST, *WIDE_HEADER[-2:])
 OF_LEVEL: Final[Mapping[Level, str]] = {Level.ERROR: RED, Level.WARNING: YELLOW, Level.ACTIVE: GREEN, Level.NORMAL: ""}
 """The colours of levels of attention."""
 
@@ -33,7 +30,6 @@ def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, 
         "READY": _ready(summary),
         "DESIRED": or_unknown(summary.desired),
         "AGE": UNKNOWN if summary.first_seen is None else format_age(now - summary.first_seen),
-        HOST: clean(summary.held_by or (NONE if summary.unheld else "")),
         "STATE": state_words(summary),
         "WHY": clean(summary.why or summary.reason or ""),
     }

@@ -14,12 +14,15 @@ _MAX_NOTED: Final = 10
 """Autoscalers with lines; the last line counts the others."""
 
 
-def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime, *, errors: bool = True) -> list[str]:
+def notes(
+    found: Sequence[Summary], refused: ReloadStatus | None, now: datetime, *, errors: bool = True, led: bool = True
+) -> list[str]:
     """Return a line about the last reload if it was refused, then the lines of each autoscaler.
 
-    `errors`: whether to include failures, which a wide table shows itself.
+    `errors`: whether to include failures, which a wide table shows itself. `led`: whether a daemon leads.
     """
-    lines = [] if refused is None else [_reload(refused, now)]
+    lines = [] if led else ["no daemon leads, so sizes stay as they are; `autoscaler status` lists those that run"]
+    lines += [] if refused is None else [_reload(refused, now)]
     noted = [each for each in found if _has_note(each, errors=errors)]
     for each in noted[:_MAX_NOTED]:
         lines += [f"{clean(each.name)}: {clean(text)}" for text in _of(each, now, errors=errors)]
@@ -30,7 +33,7 @@ def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime,
 
 def _has_note(summary: Summary, *, errors: bool) -> bool:
     steering = summary.steering
-    return bool(_failures(summary, errors=errors) or steering.pause or steering.override or summary.unheld)
+    return bool(_failures(summary, errors=errors) or steering.pause or steering.override)
 
 
 def _failures(summary: Summary, *, errors: bool) -> Sequence[str]:
@@ -48,8 +51,6 @@ def _of(summary: Summary, now: datetime, *, errors: bool) -> Iterator[str]:
         yield f"{scope(pause)} is paused {asked(pause, now)}"
     if override is not None:
         yield f"its bounds are overridden ({bounds(override)}) {asked(override, now)}"
-    if summary.unheld:
-        yield "no daemon serves it; `autoscaler status` lists those that run"
     yield from _failures(summary, errors=errors)
 
 

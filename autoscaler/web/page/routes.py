@@ -114,13 +114,15 @@ class _Page:
         latest, steering = archive.latest(), {name: given.at(now) for name, given in archive.steering().items()}
         found = listing(entries(scalers, latest, steering), ListQuery.of(request.query_params))
         names = [each.name for each in found.entries]
-        rows = summaries(names, scalers, latest, steering, now, served=archive.served(names))
-        return self._render("overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts())
+        rows = summaries(names, scalers, latest, steering, now)
+        return self._render(
+            "overview.html", now, listing=found, rows=rows, orders=Order, cuts=self._cuts(), led=archive.is_led()
+        )
 
     def status(self, request: Request, now: datetime) -> str:  # noqa: ARG002 - every handler's signature
         """Return the page of the daemon and its dependencies."""
         sharing = None
-        if not self._sources.status().lease_lost:  # with a lost lease the database does not answer, which the page says
+        if not self._sources.status().lease_lost:  # the database may not answer, and the page says why
             with suppress(StateError):
                 sharing = self._reads.list_hosts()
         found = self._sources.discovered()

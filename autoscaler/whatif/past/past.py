@@ -24,6 +24,8 @@ class FindingKind(StrEnum):
     """The target or a metric had no value."""
     RELOAD = "reload"
     """The configuration of the autoscaler changed."""
+    VERSION = "version"
+    """Another version of the autoscaler decided, whose rules may be others."""
     STEERING = "steering"
     """A pause or an override began or ended."""
     LIMITS = "limits"
@@ -49,6 +51,8 @@ class Cycle:
     decision: Decision | None = None
     history: History | None = None
     """What the daemon remembered before the cycle."""
+    version: str | None = None
+    """The daemon's; None: not known."""
 
 
 class Replayed(NamedTuple):

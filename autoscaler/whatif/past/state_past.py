@@ -22,4 +22,4 @@ class StatePast:
         """In the order in which they were committed, with one block of the state in memory."""
         for each in self._archive.records(self.name, self._since, self._until):
             if each.observation is not None:
-                yield Cycle(each.decision.now, each.observation, each.scaler, each.decision, each.history)
+                yield Cycle(each.decision.now, each.observation, each.scaler, each.decision, each.history, each.version)

@@ -11,6 +11,7 @@ from autoscaler.decide import apply_outcome, decide
 from autoscaler.errors import TargetError
 from autoscaler.limits.connection_limits import limit_as_recorded
 from autoscaler.model import CONNECTION_LIMITS, Autoscaler, Decision, History, Observation, Outcome
+from autoscaler.version import VERSION
 from autoscaler.whatif.past.past import Cycle, Finding, FindingKind
 
 
@@ -33,18 +34,26 @@ class Repetition:
         scaler, recorded, history = cycle.scaler, cycle.decision, cycle.history
         if recorded is None or history is None:
             return
-        self._add_changes(scaler, recorded)
+        self._add_changes(cycle, scaler, recorded)
         self._compare(recorded, repeated(scaler, cycle.observation, history, recorded))
         self._before = cycle
 
-    def _add_changes(self, scaler: Autoscaler, recorded: Decision) -> None:
+    def _add_changes(self, cycle: Cycle, scaler: Autoscaler, recorded: Decision) -> None:
         before = self._before
         if before is None:
+            if cycle.version not in (None, VERSION):
+                message = f"version {cycle.version} decided from here on, and version {VERSION} decides it again"
+                self._add(recorded.now, FindingKind.VERSION, message)
             return
         if scaler is not before.scaler and scaler != before.scaler:
             names = ", ".join(_differences(before.scaler, scaler))
             message = f"the configuration of the autoscaler changed: {names}"
             self._add(recorded.now, FindingKind.RELOAD, message)
+        if cycle.version != before.version:
+            message = (
+                f"version {cycle.version or 'unknown'} decided from here on, and {before.version or 'unknown'} before"
+            )
+            self._add(recorded.now, FindingKind.VERSION, message)
         if before.decision is not None and before.decision.manual != recorded.manual:
             self._add(recorded.now, FindingKind.STEERING, "a pause or an override began or ended")
 

@@ -54,10 +54,3 @@ def test_an_account_and_region_share_one() -> None:
     assert shared_budget("autoscaling", None, None, "eu-west-1") is shared_budget(
         "autoscaling", None, None, "eu-west-1"
     )
-
-
-def test_daemons_that_share_the_account_divide_its_rate_and_its_burst() -> None:
-    """AWS counts their requests together."""
-    budget = Budget()
-    assert [budget.reserve(0, 10, members=4) for _ in range(25)] == [0.0] * 25
-    assert budget.reserve(0, 10, members=4) == pytest.approx(4 / 20)

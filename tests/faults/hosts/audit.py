@@ -1,4 +1,4 @@
-"""The commits, noted by the database itself in the same transactions: claims and intents, with holder and time.
+"""The commits, noted by the database itself in the same transactions: leaders, memories and intents, with their times.
 
 The judge uses them instead of a daemon's own statements. The rehearsals use only those tables of the state that are
 named here. Times are by the machine's clock, also if the clocks of daemons are stepped.
@@ -10,39 +10,36 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
+from autoscaler.record.daemons import process_of
 from autoscaler.record.entries import _REMEMBERED
-from autoscaler.record.member_rows import new_process, sessions_of
 from autoscaler.record.times import to_micros
 
 _NOW: Final = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
-_COMMITTER: Final = f"""(
-    SELECT id FROM member
-    WHERE '{sessions_of("")}' || left(id, {len(new_process())}) = current_setting('application_name')
-    ORDER BY joined DESC LIMIT 1
-)"""
-"""An expression for the member of the session."""
+_COMMITTER: Final = "substring(current_setting('application_name') from '^autoscaler ([0-9a-f]{16})')"
+"""An expression for the process of the session, as `process_of` names it."""
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
-CREATE TABLE audit.member (id text, place text, at bigint);
-CREATE TABLE audit.hold (target text, holder text, at bigint);
-CREATE TABLE audit.memory (name text, target text, body bytea, holder text, at bigint);
+CREATE TABLE audit.taken (generation text, place text, renewed bigint);
+CREATE TABLE audit.lead (generation text, at bigint);
+CREATE TABLE audit.memory (name text, target text, body bytea, process text, at bigint);
 CREATE TABLE audit.cycle (id bigint, name text, number bigint, at bigint, PRIMARY KEY (id, number));
 
-CREATE FUNCTION audit.note_member() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION audit.note_taken() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.member VALUES (NEW.id, NEW.place, {_NOW});
+    INSERT INTO audit.taken VALUES (NEW.holder, NEW.place, OLD.renewed);
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT ON member FOR EACH ROW EXECUTE FUNCTION audit.note_member();
+CREATE TRIGGER audit AFTER UPDATE ON lease FOR EACH ROW
+    WHEN (NEW.holder IS DISTINCT FROM OLD.holder AND NEW.holder IS NOT NULL) EXECUTE FUNCTION audit.note_taken();
 
-CREATE FUNCTION audit.note_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+-- of the fence, not of the lease: a commit that has begun locks the fence, and the next generation waits for it
+CREATE FUNCTION audit.note_lead() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO audit.hold SELECT NEW.key, holder, {_NOW} FROM shard
-        WHERE connection = NEW.connection AND shards = NEW.shards AND shard = NEW.shard;
+    INSERT INTO audit.lead VALUES (NEW.generation, {_NOW});
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT OR UPDATE ON serves FOR EACH ROW
-    WHEN (NEW.kind = 'target') EXECUTE FUNCTION audit.note_hold();
+CREATE TRIGGER audit AFTER UPDATE ON fence FOR EACH ROW
+    WHEN (NEW.generation <> OLD.generation) EXECUTE FUNCTION audit.note_lead();
 
 CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -54,23 +51,33 @@ BEGIN
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
 """
-_HELD: Final = "SELECT target, holder, at FROM audit.hold"
-_HOLDERS: Final = """
-SELECT key, holder FROM serves JOIN shard USING (connection, shards, shard, epoch) JOIN member ON holder = member.id
-WHERE kind = 'name'
-"""
-_SHARES: Final = "SELECT holder, connection FROM shard JOIN member ON holder = member.id"
-_MEMBERS: Final = "SELECT id, place, at FROM audit.member"
+_LEADS: Final = "SELECT generation, place, renewed, at FROM audit.lead JOIN audit.taken USING (generation)"
 _REMEMBERINGS: Final = "SELECT * FROM audit.memory"
+_CYCLES: Final = "SELECT name, number, at FROM audit.cycle"
 _NEWEST: Final = "SELECT name, max(at) FROM audit.cycle GROUP BY name"
+_LEADER: Final = f"SELECT holder FROM lease WHERE holder IS NOT NULL AND renewed + duration > {_NOW}"
+_CONNECTED: Final = f"""
+SELECT DISTINCT {_COMMITTER.replace("current_setting('application_name')", "application_name")}
+FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted
+"""
 
 
-class Hold(NamedTuple):
-    """From `at` on a shard of this member had claimed the target."""
+class Lead(NamedTuple):
+    """From `at` on this process led. Times are microseconds since 1970."""
 
-    target: str
-    """As `Order.target` names it."""
-    holder: str
+    process: str
+    place: str
+    """Its host and pid."""
+    renewed: int
+    """When its predecessor renewed the lease last."""
+    at: int
+
+
+class Commit(NamedTuple):
+    """A memory that was committed."""
+
+    name: str
+    process: str | None
     at: int
 
 
@@ -84,7 +91,7 @@ class Intended(NamedTuple):
     """The size in the decision's observation."""
     decided: int
     """The `now` of its decision."""
-    holder: str | None
+    process: str | None
     at: int
     """When it was committed, or shortly before."""
 
@@ -96,7 +103,6 @@ class Audit:
         self._url = url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._lost: dict[str, list[tuple[Any, ...]]] = {}
-        self._processes: dict[str, tuple[int, int]] = {}
 
     def install(self) -> None:
         """Begin to note commits. No daemon may run yet."""
@@ -108,42 +114,59 @@ class Audit:
 
         The former server still answers, without clients.
         """
-        for query in (_MEMBERS, _HELD, _REMEMBERINGS):
+        for query in (_LEADS, _REMEMBERINGS):
             self._lost.setdefault(query, []).extend(self._rows(query))
         self.close()
         self._url = url
 
-    def process(self, member: str) -> tuple[int, int]:
-        """Return the pid of this member's daemon, and when it joined, in microseconds since 1970."""
-        if member not in self._processes:
-            rows = self._noted(_MEMBERS)
-            self._processes = {name: (int(place.rpartition(" ")[2]), at) for name, place, at in rows}
-        return self._processes[member]
+    def leads(self) -> Sequence[Lead]:
+        """Return each beginning of a leadership, in order."""
+        return [
+            Lead(process_of(generation), place, renewed, at) for generation, place, renewed, at in self._noted(_LEADS)
+        ]
 
-    def holds(self) -> Sequence[Hold]:
-        """Return each claim of a target by another member, nearly in the order of the commits."""
-        return [Hold(_target(target), *rest) for target, *rest in self._noted(_HELD)]
+    def commits(self) -> Sequence[Commit]:
+        """Return all commits of memories, in order."""
+        return [Commit(name, process, at) for name, _, _, process, at in self._noted(_REMEMBERINGS)]
 
     def intended(self) -> Sequence[Intended]:
-        """Return all intents, also of cycles that were never recorded, in the same order."""
+        """Return all intents, also of cycles that were never recorded, in the order of their commits."""
         found: dict[tuple[str, int], Intended] = {}
-        for name, target, body, holder, at in self._noted(_REMEMBERINGS):
+        for name, target, body, process, at in self._noted(_REMEMBERINGS):
             if (made := _REMEMBERED.load(body).pending) is not None:  # from its intent on until it is settled
                 key = name, to_micros(made.at)
-                found.setdefault(key, Intended(name, _target(target), made.size, made.decided_from, key[1], holder, at))
+                found.setdefault(
+                    key, Intended(name, _target(target), made.size, made.decided_from, key[1], process, at)
+                )
         return list(found.values())
 
     def newest(self) -> Mapping[str, int]:
         """Return autoscaler -> time of the record of its newest cycle."""
         return dict(self._rows(_NEWEST))
 
-    def shares(self) -> Sequence[tuple[str, str]]:
-        """Return the living member and the connection of each shard that is held."""
-        return [(holder, connection) for holder, connection in self._rows(_SHARES)]
+    def first_after(self, at: int) -> Mapping[str, int]:
+        """Return autoscaler -> time of the record of its first cycle after that time."""
+        found: dict[str, int] = {}
+        for name, _, recorded in self._rows(_CYCLES):
+            if recorded > at:
+                found[name] = min(recorded, found.get(name, recorded))
+        return found
 
-    def holders(self) -> Mapping[str, str]:
-        """Return autoscaler -> the living member that serves it now."""
-        return dict(self._rows(_HOLDERS))
+    def cycles(self) -> Mapping[str, Sequence[int]]:
+        """Return autoscaler -> the times of the records of its cycles, in the order of their numbers."""
+        found: dict[str, dict[int, int]] = {}
+        for name, number, at in self._rows(_CYCLES):
+            if number:  # 0: an intent before the first cycle was recorded
+                found.setdefault(name, {})[number] = at
+        return {name: [at for _, at in sorted(known.items())] for name, known in found.items()}
+
+    def leader(self) -> str | None:
+        """Return the process that holds the lease now; None: none does."""
+        return next((process_of(generation) for (generation,) in self._rows(_LEADER)), None)
+
+    def connected(self) -> int:
+        """Return the number of daemons that are connected, the leader included."""
+        return len(self._rows(_CONNECTED))
 
     def close(self) -> None:
         """Close its connections."""

@@ -13,15 +13,13 @@ from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
 _INTENDS: Final = re.compile(rb"(INSERT\s+INTO|UPDATE)\s+memory\b", re.IGNORECASE)
 _RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+block\b", re.IGNORECASE)
-_SHARES: Final = b"sharing"
+_TAKES_OVER: Final = re.compile(rb"UPDATE\s+fence\s+SET\s+generation\b", re.IGNORECASE)
 INTENT: Final = "intent"
 """A commit of writes that will be sent."""
 OUTCOME: Final = "outcome"
 """A commit of a cycle's outcomes."""
-SHARING: Final = "sharing"
-"""Not a commit: a transaction that will get the lock for taking and giving back shards."""
-
-
+TAKEOVER: Final = "takeover"
+"""A commit that takes the lease."""
 _WITHOUT_TYPE: Final = {(80877103).to_bytes(4, "big"), (80877104).to_bytes(4, "big")}
 """SSLRequest and GSSENCRequest. Their answer is a single byte; another message without a type follows."""
 
@@ -54,9 +52,9 @@ class _Messages:
 
 
 class Commits:
-    """The commits of one daemon. If a test sets `on_commit`, it is called with INTENT, OUTCOME or SHARING.
+    """The commits of one daemon. If a test sets `on_commit`, it is called with INTENT, OUTCOME or TAKEOVER.
 
-    Until it returns, the daemon does not get the answer to the commit, nor the database the request for the lock.
+    Until it returns, the daemon does not get the answer to the commit.
     """
 
     def __init__(self) -> None:
@@ -84,8 +82,6 @@ class _Statements:
                 self._prepared[name] = rest.partition(b"\0")[0]
             elif kind == b"B":  # Bind: portal, name of the statement
                 self._note(self._prepared.get(content.split(b"\0", 2)[1], b""))
-                if _SHARES in content and (on_commit := self._commits.on_commit) is not None:
-                    on_commit(SHARING)
             elif kind == b"Q":
                 self._note(content)
             elif not kind and content in _WITHOUT_TYPE:
@@ -101,7 +97,9 @@ class _Statements:
                 on_commit(found)
 
     def _note(self, statement: bytes) -> None:
-        if _RECORDS.search(statement):
+        if _TAKES_OVER.search(statement):
+            self._kind = TAKEOVER
+        elif _RECORDS.search(statement):
             self._kind = OUTCOME
         elif _INTENDS.search(statement) and self._kind is None:
             self._kind = INTENT

@@ -3,12 +3,15 @@
 import random
 import signal
 import subprocess
+import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import requests
 import yaml
 
 from tests.daemon.running import command, environment
@@ -17,6 +20,7 @@ from tests.faults.hosts.database_proxy import DatabaseProxy
 from tests.faults.hosts.recorder import Recorder, now_micros
 from tests.servers.stepped_clock import SteppedClock
 from tests.waiting import until
+from tests.web.unix import unix_session
 
 PATIENCE_SECONDS: Final = 120.0
 """How long the tests wait for an expected event. The machine may be busy."""
@@ -127,10 +131,27 @@ class Host:
         self.process.send_signal(signal.SIGCONT)
         return at
 
-    def stop(self) -> int:
-        """Send SIGTERM. Returns the exit code."""
+    def terminate(self) -> int:
+        """Send SIGTERM. Returns the time. The daemon ends after its calls; `ended` waits for that."""
         assert self.process is not None
+        at = now_micros()
         self.process.terminate()
+        return at
+
+    def ended(self) -> None:
+        """Wait until the daemon has ended by itself. Raises AssertionError if it hung or failed."""
+        assert self.process is not None
         code = self.process.wait(PATIENCE_SECONDS)
         self.process = None
-        return code
+        assert code == 0, f"host {self.number} ended with {code}:\n{self.last_words()}"
+
+    def resign(self) -> int:
+        """Ask the daemon to let another one lead, on a thread of its own. Returns the time."""
+        at = now_micros()
+        threading.Thread(target=self._resign, daemon=True).start()
+        return at
+
+    def _resign(self) -> None:
+        path = Path(self.env["RUNTIME_DIRECTORY"]) / "control" / "control.sock"
+        with suppress(requests.RequestException), unix_session(path) as session:
+            session.post("http://localhost/-/resign", timeout=PATIENCE_SECONDS)

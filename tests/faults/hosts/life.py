@@ -2,22 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from autoscaler.model import History
+from autoscaler.model import Autoscaler, History, ScalingRules, later
 from autoscaler.record import Record
 from autoscaler.record.times import from_micros
 from tests.faults import judge
 from tests.faults.hosts.reconfigured import RECONFIGURED
-from tests.faults.hosts.scenarios import PROMOTED, SCENARIOS, Takeover
-from tests.faults.hosts.verdict import Decided, Judged, judge_writes
+from tests.faults.hosts.scenarios import PROMOTED, SCENARIOS, STEPPED, Takeover
+from tests.faults.hosts.verdict import Decided, Judged, commits_without_lead, judge_writes
 from tests.faults.hosts.world import LEASE_SECONDS, World, running_world
 
 _ALL: Final = {**SCENARIOS, **RECONFIGURED}
 _LEASE_SECONDS: Final = {PROMOTED: 5 * LEASE_SECONDS}
 """Kind -> lease, if it is not the usual one: a promotion must fit into a lease."""
+_APART: Final = timedelta(seconds=1)
+"""More than lies between a decision and its commit."""
+_STEPS: Final = 20
+"""How many periods between the given one and the longest are tried."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +49,9 @@ class Outcome:
     """Those whose outcome was not recorded,"""
     unsettled: list[str] = field(default_factory=list)
     """those of them that no daemon knew of later, and changes that were remembered and had never been made."""
+    commits: int = 0
+    without_lead: list[str] = field(default_factory=list)
+    """The commits of a daemon that did not lead."""
 
 
 def live(kind: str, runs: int, folder: Path, seed: int) -> Outcome:
@@ -78,11 +86,14 @@ def judged(
     compared, to_nomad, _ = judge_writes(world.noted("nomad"), compares=True)
     uncompared, to_aws, late = judge_writes(world.noted("aws"), compares=False)
     found = Outcome(kind=kind, runs=runs, takeovers=takeovers, stuck=stuck, compared=compared, uncompared=uncompared)
+    commits = world.audit.commits()
+    found.commits, found.without_lead = len(commits), list(commits_without_lead(commits, world.audit.leads()))
     if kind in RECONFIGURED:
         return found
     written: dict[str, list[Decided]] = {name: [] for name in world.names}
     for each in (*to_nomad, *to_aws):
         written[each.announced.name].append(each)
+    cycles = world.audit.cycles()
     with closing(world.archive()) as archive:
         for name in world.names:
             if records := list(archive.records(name)):
@@ -90,7 +101,10 @@ def judged(
                 of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
                 findings = (found.decided_otherwise, found.exceeded, found.unsettled)
                 earlier = [len(each) for each in findings]
-                _judge_decisions(found, records, of_name)
+                if kind == STEPPED:
+                    _judge_by_machine(found, records, of_name, cycles[name])
+                else:
+                    _judge_decisions(found, records, of_name)
                 for texts, number in zip(findings, earlier, strict=True):
                     if len(texts) > number:
                         texts[number] += "".join(f"\n{line}" for line in _evidence(records, [*of_name, *late]))
@@ -127,6 +141,56 @@ def _judge_decisions(found: Outcome, records: Sequence[Record], written: Sequenc
     found.unrecorded += len(unrecorded)
     found.unsettled += judge.unknown_writes(records, unrecorded)
     found.unsettled += judge.invented_changes(records, asked)
+
+
+def _judge_by_machine(
+    found: Outcome, records: Sequence[Record], written: Sequence[Decided], cycles: Sequence[int]
+) -> None:
+    """Judge the windows and policies of one autoscaler by the times of commits: clocks of its daemons were set.
+
+    `cycles`: the times of the commits of `records`. They come shortly after the decisions, so a window or a period may
+    seem longer or shorter by `_APART`. A change is found if it is wrong however long it was.
+    """
+    found.decisions += len(records)
+    found.decided_otherwise += judge.decided_otherwise(records)
+    moved = [
+        replace(
+            record,
+            scaler=_scaler_with(record.scaler, -_APART),
+            decision=later(record.decision, from_micros(at) - record.decision.now),
+        )
+        for record, at in zip(records, cycles, strict=True)
+    ]
+    changes = [judge.Change(from_micros(one.at), one.start, one.size) for _, one in written]
+    found.changes += len(changes)
+    found.exceeded += _surely_exceeded(records[0], changes)
+    found.exceeded += judge.forgotten_windows(moved, changes)
+
+
+def _surely_exceeded(record: Record, changes: Sequence[judge.Change]) -> Sequence[str]:
+    """Return the changes that the policies forbid with any period that differs by at most `_APART`.
+
+    A longer period can allow more: it may include a change in the other direction.
+    """
+    found: list[dict[str, str]] = []
+    for step in range(-_STEPS, _STEPS + 1):
+        with_periods = replace(record, scaler=_scaler_with(record.scaler, _APART * step / _STEPS))
+        texts = judge.exceeded_policies([with_periods], changes)
+        found.append({text.partition(": the policies")[0]: text for text in texts})
+    return [text for change, text in found[0].items() if all(change in each for each in found)]
+
+
+def _scaler_with(scaler: Autoscaler, more: timedelta) -> Autoscaler:
+    """Return the autoscaler with windows and periods that are longer by this."""
+    assert scaler.behavior is not None
+    up, down = (_longer(rules, more) for rules in (scaler.behavior.scale_up, scaler.behavior.scale_down))
+    return replace(scaler, behavior=replace(scaler.behavior, scale_up=up, scale_down=down))
+
+
+def _longer(rules: ScalingRules, more: timedelta) -> ScalingRules:
+    window = rules.stabilization_window or timedelta(0)
+    policies = tuple(replace(each, period=max(_APART, each.period + more)) for each in rules.policies)
+    return replace(rules, stabilization_window=max(timedelta(0), window + more), policies=policies)
 
 
 def _arrived(records: Sequence[Record], late: Sequence[Decided]) -> Sequence[Decided]:

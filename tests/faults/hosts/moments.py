@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection
 from enum import StrEnum
 from typing import Final
 
-from tests.faults.hosts.database_proxy import INTENT, OUTCOME, SHARING
+from tests.faults.hosts.database_proxy import INTENT, OUTCOME, TAKEOVER
 from tests.faults.hosts.host import PATIENCE_SECONDS, Host
 from tests.faults.hosts.recorder import Write
 
 
 class Moment(StrEnum):
-    """Moments of one write; the last one, of sharing out shards."""
+    """Moments of one write; the last one, of a takeover."""
 
     RANDOM = "at random"
     INTENT = "after the intent's commit"
@@ -19,11 +19,11 @@ class Moment(StrEnum):
     REQUEST = "after the request"
     ANSWER = "before the answer"
     OUTCOME = "after the outcome"
-    SHARING = "while it shares"
+    TAKEOVER = "after it took the lease"
 
 
-MOMENTS: Final = tuple(Moment)
-"""Only AWS has LOOK: the adapter for Nomad does not read before a write."""
+MOMENTS: Final = tuple(each for each in Moment if each is not Moment.TAKEOVER)
+"""Moments of a leader. Only AWS has LOOK: the adapter for Nomad does not read before a write."""
 
 
 class _Strike:
@@ -37,8 +37,8 @@ class _Strike:
 
     def committed(self, kind: str) -> None:
         """Before the daemon hears of it."""
-        if kind == SHARING:
-            self._at(Moment.SHARING)
+        if kind == TAKEOVER:
+            self._at(Moment.TAKEOVER)
         elif kind == INTENT:
             self._intended = True
             self._at(Moment.INTENT)

@@ -13,7 +13,7 @@ _AGE: Final = timedelta(hours=1)
 
 
 def _no_lease_check() -> None:
-    """Write every decision, however late, and whichever daemon serves the target."""
+    """Write every decision, however late, and whichever daemon leads."""
     from autoscaler.act import Actuator
     from autoscaler.model import Call, Outcome, ScaleChange, TargetRef
 
@@ -54,20 +54,12 @@ def _no_commit_before_a_size() -> None:
     Writes.asking = lambda _, __: None  # type: ignore[method-assign, assignment]
 
 
-def _no_claim() -> None:
-    """Scale targets that another shard has claimed."""
-    from sqlalchemy import Connection
+def _no_fence() -> None:
+    """Commit whatever an earlier generation has decided."""
+    from autoscaler.record import ledger_context
+    from autoscaler.record.ages import read_database_time
 
-    from autoscaler.record.claims import Claim, Claims
-
-    change = Claims.change
-
-    def heedless(self: Claims, connection: Connection) -> frozenset[Claim]:
-        kept = change(self, connection)
-        self.unheld = {}
-        return kept
-
-    Claims.change = heedless  # type: ignore[method-assign]
+    vars(ledger_context)["fence"] = lambda connection, *_: read_database_time(connection)
 
 
 def _age_lost() -> None:
@@ -92,7 +84,7 @@ PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no lease check": _no_lease_check,
     "no check before the second request": _no_second_check,
     "a belief that settles": _belief_settles,
-    "no claim": _no_claim,
+    "no fence in a commit": _no_fence,
     "no seq": _no_seq,
-    "an age lost at a hand-over": _age_lost,
+    "an age lost at a takeover": _age_lost,
 }

@@ -1,6 +1,6 @@
 """Changes of the configuration that are rolled out to one host after another, and taken back in the same way.
 
-Meanwhile two daemons may have the same target in their configurations under different names.
+Meanwhile two daemons may have the same target in their configurations under different names, and the leader changes.
 """
 
 import time
@@ -30,10 +30,13 @@ def rename(configuration: dict[str, Any]) -> None:
 def _rolled_out(change: Change) -> Scenario:
     def scenario(world: World, run: int) -> Takeover | None:
         for each in (change, lambda _: None):
-            for host in world.chance.sample(list(world.hosts), len(world.hosts)):
+            hosts = world.chance.sample(list(world.hosts), len(world.hosts))
+            for number, host in enumerate(hosts):
                 host.reload(each)
                 time.sleep(world.chance.uniform(0, world.lease_seconds))
-            world.wait_until_even()
+                if number == 1:  # the leader may have the new configuration, and its successor the old one
+                    world.leader().resign()
+            world.wait_until_whole()
             wait_until(all_decided(world, now_micros()), "decisions of all after the roll-out")
         return None
 

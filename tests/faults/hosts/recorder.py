@@ -6,6 +6,7 @@ a request get lost, as of a daemon that died before it was sent.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,6 +111,18 @@ class Recorder:
     writes: list[Write] = field(default_factory=list)
     sights: dict[str, int] = field(default_factory=dict)
     """Target -> the time of its last single read."""
+    hanging: threading.Event | None = None
+    """No request is forwarded until this event is set."""
+
+    @contextmanager
+    def hangs(self) -> Iterator[None]:
+        """Forward nothing meanwhile, as if the back end hung."""
+        self.hanging = over = threading.Event()
+        try:
+            yield
+        finally:
+            self.hanging = None
+            over.set()
 
 
 _MICROS: Final = 1_000_000
@@ -130,6 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         order = self.recorder.read(self.command, self.path, body)
+        if (hanging := self.recorder.hanging) is not None and not isinstance(order, Order):
+            hanging.wait()
         if isinstance(order, Order):
             self._write(order, body)
             return
@@ -155,6 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
         if write.lost:
             self.close_connection = True
             return
+        if (hanging := self.recorder.hanging) is not None:
+            hanging.wait()
         write.forwarded = now_micros()
         answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
         write.answered, write.status = now_micros(), answer[0]

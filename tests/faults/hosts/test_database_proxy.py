@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from tests.faults.hosts.database_proxy import INTENT, OUTCOME, DatabaseProxy, running_database_proxy
+from tests.faults.hosts.database_proxy import INTENT, OUTCOME, TAKEOVER, DatabaseProxy, running_database_proxy
 from tests.record.postgresql import running_server
 
 pytestmark = pytest.mark.slow
@@ -23,18 +23,20 @@ def test_each_commit_is_recognized_by_its_statements(proxy: DatabaseProxy) -> No
     kinds: list[str] = []
     proxy.commits.on_commit = kinds.append
     with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:
-        for table in ("memory", "block", "shard"):
-            connection.execute(f"CREATE TABLE {table} (number int)")
+        for table in ("memory", "block", "fence"):
+            connection.execute(f"CREATE TABLE {table} (number int, generation int)")
         connection.commit()
         for number in range(8):
             rows = [(number,), (number + 1,)]
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO memory VALUES (%s)", rows)
+                cursor.executemany("INSERT INTO memory (number) VALUES (%s)", rows)
             with connection.transaction():
-                connection.execute("INSERT INTO shard VALUES (%s)", (number,))
+                connection.execute("UPDATE fence SET number = %s", (number,))
+            with connection.transaction():
+                connection.execute("UPDATE fence SET generation = %s", (number,))
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO block VALUES (%s)", rows)
-                cursor.execute("INSERT INTO memory VALUES (%s)", (number,))
+                cursor.executemany("INSERT INTO block (number) VALUES (%s)", rows)
+                cursor.execute("INSERT INTO memory (number) VALUES (%s)", (number,))
             with connection.transaction(force_rollback=True):
-                connection.execute("INSERT INTO memory VALUES (%s)", (number,))
-    assert kinds == [INTENT, OUTCOME] * 8
+                connection.execute("INSERT INTO memory (number) VALUES (%s)", (number,))
+    assert kinds == [INTENT, TAKEOVER, OUTCOME] * 8

@@ -10,6 +10,6 @@ from tests.faults.rehearsal import SHORT, held
 pytestmark = pytest.mark.slow
 
 
-def test_no_daemon_writes_to_a_target_that_another_one_has_taken_over(tmp_path: Path) -> None:
-    """One is killed between a write and its answer; another is stopped between an intent's commit and its write."""
+def test_no_daemon_writes_after_another_one_has_taken_over(tmp_path: Path) -> None:
+    """The leader is killed between a write and its answer, the next one stopped between an intent and its write."""
     held(rehearse(tmp_path, SHORT))

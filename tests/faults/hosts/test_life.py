@@ -1,11 +1,14 @@
 """The judge of the rehearsals of several hosts counts a late write as the daemons do."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
+from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
 from autoscaler.record.times import to_micros
-from tests.faults.hosts.life import _arrived, _evidence
+from tests.faults.hosts.life import _arrived, _evidence, _surely_exceeded
 from tests.faults.hosts.recorder import Order, Write
 from tests.faults.hosts.verdict import Announced, Decided
+from tests.faults.judge import Change
 from tests.faults.test_judge import lived
 
 
@@ -13,7 +16,7 @@ def _decided(at: datetime, seconds: int = 0) -> Decided:
     """Return a write to 6 that was decided so many seconds later."""
     decided = to_micros(at) + seconds * 1_000_000
     write = Write(0, Order("aws/oak", 6, None), decided, status=200, answered=decided + 9)
-    return Decided(write, Announced("web", "aws/oak", 6, 2, decided, decided, "member-0", 0))
+    return Decided(write, Announced("web", "aws/oak", 6, 2, decided, decided, "process-0", 0))
 
 
 def test_a_late_write_counts_if_a_successor_found_that_it_arrived() -> None:
@@ -33,3 +36,19 @@ def test_a_finding_has_its_evidence() -> None:
     assert "aws/oak" in first
     assert any("ScaleEvent" in each for each in remembered)
     assert 1 <= len(remembered) < len(records)
+
+
+def test_a_change_that_a_slightly_longer_period_allows_is_no_finding() -> None:
+    """Commits are not evenly late, and a scale-in at the beginning of the period allows a larger scale-out."""
+    first = lived()[0][0]
+    rules = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(seconds=15)),))
+    record = replace(first, scaler=replace(first.scaler, behavior=Behavior(rules, rules)))
+    start = first.decision.now
+
+    def change(seconds: float, before: int, after: int) -> Change:
+        return Change(start + timedelta(seconds=seconds), before, after)
+
+    out = [change(3, 2, 4), change(15.4, 4, 6)]
+    assert _surely_exceeded(record, [change(0, 4, 2), *out]) == []
+    (said,) = _surely_exceeded(record, out)
+    assert "before=4, after=6" in said

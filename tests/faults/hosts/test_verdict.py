@@ -4,9 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.faults.hosts.audit import Hold
+from tests.faults.hosts.audit import Commit, Lead
 from tests.faults.hosts.recorder import Order, Write
-from tests.faults.hosts.verdict import Announced, Judged, Look, Noted, judge_writes
+from tests.faults.hosts.verdict import (
+    Announced,
+    Judged,
+    Look,
+    Noted,
+    commits_without_lead,
+    judge_writes,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +21,7 @@ TARGET = "aws/oak"
 
 
 def announced(at: int, start: int, size: int, host: int = 0) -> Announced:
-    return Announced("oak", TARGET, size, start, at, at, f"member-{host}", host)
+    return Announced("oak", TARGET, size, start, at, at, f"process-{host}", host)
 
 
 def write(size: int, at: int, host: int = 0, *, checked: int | None = -1, effect: int | None = None) -> Write:
@@ -25,12 +32,16 @@ def write(size: int, at: int, host: int = 0, *, checked: int | None = -1, effect
     return Write(host, order, at, noted, at - 2, forwarded=done - 1, status=200, answered=done)
 
 
-def judged(writes: Sequence[Write], decisions: Sequence[Announced], holds: Sequence[Hold] = ()) -> Judged:
-    noted = Noted(writes, decisions, [Hold(TARGET, "member-0", 0), *holds], [Look(TARGET, 2, 0, 1)])
+def judged(writes: Sequence[Write], decisions: Sequence[Announced], takeovers: Sequence[Lead] = ()) -> Judged:
+    noted = Noted(writes, decisions, [_lead(0, 0), *takeovers], [Look(TARGET, 2, 0, 1)])
     return judge_writes(noted, compares=False)[0]
 
 
-TAKEN = Hold(TARGET, "member-1", 100)
+def _lead(host: int, at: int) -> Lead:
+    return Lead(f"process-{host}", f"vm, pid {host}", at - 1, at)
+
+
+TAKEN = _lead(1, 100)
 
 
 def test_writes_in_time_have_no_finding() -> None:
@@ -87,10 +98,19 @@ def test_a_write_without_an_intent_is_found() -> None:
     assert "no commit of its daemon announced it" in said
 
 
-def test_a_write_to_a_target_that_another_daemon_claimed_is_found() -> None:
-    """Its connection has another name there. Sizes and checks may be right, by chance."""
+def test_a_write_that_was_announced_after_a_takeover_is_found() -> None:
+    """Sizes and checks may be right, by chance."""
     (said,) = judged([write(4, 115)], [announced(110, 2, 4)], [TAKEN]).broken
-    assert "its daemon had not claimed the target" in said
+    assert "its daemon did not lead" in said
+
+
+def test_a_commit_of_a_daemon_that_leads_no_more_is_found() -> None:
+    """Also of one that leads again later: its commits before its own takeover are another's to judge."""
+    leads = [_lead(0, 10), TAKEN, _lead(0, 200)]
+    right = [Commit("oak", "process-0", 15), Commit("oak", "process-1", 100), Commit("oak", "process-0", 201)]
+    assert list(commits_without_lead(right, leads)) == []
+    wrong = [Commit("oak", "process-0", 5), Commit("elm", "process-0", 150), Commit("fir", None, 210)]
+    assert len(list(commits_without_lead(wrong, leads))) == 3
 
 
 def test_a_decision_that_was_written_twice_is_found() -> None:

@@ -1,13 +1,14 @@
 """Judges the writes of a world by the notes of its proxies and its database. Each finding is a text."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from autoscaler.record.times import to_micros
-from tests.faults.hosts.audit import Hold
+from tests.faults.hosts.audit import Commit, Lead
 from tests.faults.hosts.linearizable import Operation, not_linearizable
 from tests.faults.hosts.recorder import Write
 
@@ -27,9 +28,9 @@ class Announced(NamedTuple):
     """The `now` of its decision."""
     at: int
     """When it was committed."""
-    holder: str | None
+    process: str | None
     host: int | None
-    """The number of the host of the holder."""
+    """The number of the host of that process."""
 
 
 class Look(NamedTuple):
@@ -47,7 +48,8 @@ class Noted(NamedTuple):
     writes: Sequence[Write]
     announced: Sequence[Announced]
     """In the order of their commits."""
-    holds: Sequence[Hold]
+    leads: Sequence[Lead]
+    """In order."""
     looks: Sequence[Look]
 
 
@@ -74,8 +76,8 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
     """Return findings, the accepted writes except the late ones, in the order of their effect, and the late ones.
 
     `compares`: the back end compares and sets, so that a late request does no harm. Every request, whatever its result,
-    was announced by its daemon, which had claimed the target, and was checked while its decision was the
-    target's newest and no other daemon had taken over. Accepted writes are linearizable. There is one excuse if the
+    was announced by its daemon, which led, and was checked while its decision was the target's newest and no
+    leadership had begun since. Accepted writes are linearizable. There is one excuse if the
     back end does not compare: a request that was checked in time and arrived later sets its size whatever the size is;
     and so does a write between whose last look at the target and whose effect the late one took its own.
     """
@@ -89,8 +91,8 @@ def judge_writes(noted: Noted, *, compares: bool) -> tuple[Judged, Sequence[Deci
         if announced is None:
             broken.append(f"{told(write)}: no commit of its daemon announced it")
             continue
-        if not _is_held(announced, part):
-            broken.append(f"{told(write)}: its daemon had not claimed the target, or another one had since")
+        if _leader(announced.at, part.leads) != announced.process:
+            broken.append(f"{told(write)}: its daemon did not lead when it announced it")
         each, overtaken = Decided(write, announced), _overtaken(announced, part)
         if write.checked is None or not announced.at <= write.checked <= overtaken:
             broken.append(f"{told(write)}: sent without a check since it was announced and before it was overtaken")
@@ -121,7 +123,7 @@ def _of(noted: Noted, target: str) -> Noted:
     return Noted(
         [each for each in noted.writes if each.order.target == target],
         [each for each in noted.announced if each.target == target],
-        [each for each in noted.holds if each.target == target],
+        noted.leads,
         [each for each in noted.looks if each.target == target],
     )
 
@@ -140,15 +142,23 @@ def _announcement(write: Write, announced: Sequence[Announced]) -> Announced | N
     return None
 
 
-def _is_held(of: Announced, noted: Noted) -> bool:
-    """Return whether the last claim of the target before it was by the daemon that announced it."""
-    before = [one.holder for one in noted.holds if one.at <= of.at]
-    return bool(before) and before[-1] == of.holder
+def commits_without_lead(commits: Sequence[Commit], leads: Sequence[Lead]) -> Iterator[str]:
+    """Return the commits of memories by a daemon that did not lead."""
+    for each in commits:
+        leader = _leader(each.at, leads)
+        if each.process != leader:
+            yield f"{each.name}: process {each.process} committed its memory at {each.at}, and {leader} led"
+
+
+def _leader(at: int, leads: Sequence[Lead]) -> str | None:
+    """Return the process that led at this time; None: none had led by then."""
+    number = bisect_right(leads, at, key=lambda one: one.at)
+    return leads[number - 1].process if number else None
 
 
 def _overtaken(of: Announced, noted: Noted) -> float:
-    """Return when its target had a newer decision or another daemon; infinite: never."""
-    taken = [one.at for one in noted.holds if one.at > of.at and one.holder != of.holder]
+    """Return when its target had a newer decision or a leadership began; infinite: never."""
+    taken = [one.at for one in noted.leads if one.at > of.at]
     newer = [one.at for one in noted.announced if one.at > of.at]
     return min([*taken, *newer], default=math.inf)
 

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
 
 from autoscaler.record import Archive, Retention, State
 from tests.daemon.running import external
-from tests.faults.hosts.audit import Audit
+from tests.faults.hosts.audit import Audit, Lead
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
 from tests.faults.hosts.load import BY_WINDOW, LEAST, MAX_SIZE, Load, series
@@ -37,7 +38,7 @@ from tests.servers.stepped_clock import SteppedClock
 JOBS: Final = ("red", "green", "blue", "black", "white")
 GROUPS: Final = ("oak", "elm", "fir", "ash")
 HOSTS: Final = 3
-SHARDS: Final = 4 * HOSTS
+SHARDS: Final = 2
 """Of each connection."""
 LEASE_SECONDS: Final = 3.0
 OUTLASTING: Final = 5
@@ -79,10 +80,23 @@ class World:
         return f"nomad/{name}" if name in self.jobs else f"aws/{name}"
 
     def start(self) -> None:
-        """Start all daemons at once, and wait until they share."""
+        """Start all daemons at once, and wait until one leads and the others stand by."""
         for host in self.hosts:
             host.start()
-        self.wait_until_even()
+        self.wait_until_whole()
+
+    def let_lead(self, wanted: Host) -> None:
+        """Wait until this host's daemon leads and the others stand by. Daemons of the others are killed and started."""
+        if self.leading() is wanted:
+            return
+        others = [host for host in self.hosts if host is not wanted]
+        for host in others:
+            if host.process is not None:
+                host.kill()
+        wait_until(lambda: self.leading() is wanted, f"that host {wanted.number} leads")
+        for host in others:
+            host.start()
+        self.wait_until_whole()
 
     def quiet(self) -> None:
         """End the daemons, and wait until no write is under way."""
@@ -109,21 +123,32 @@ class World:
             size = int(self.aws.groups()[name].desired_capacity or 0)
             self.looks.append(Look(f"aws/{name}", size, asked, now_micros()))
 
-    def host_of(self, member: str | None) -> int | None:
-        """Return the number of the member's host."""
-        if member is None:
-            return None
-        pid, joined = self.audit.process(member)
+    def host_of(self, process: str | None) -> int | None:
+        """Return the number of the host of a process that has led."""
+        lead = next((each for each in self.audit.leads() if each.process == process), None)
+        return None if lead is None else self._host_at(lead)
+
+    def _host_at(self, lead: Lead) -> int | None:
+        """Return the number of the host of the newest daemon with the leader's pid, because pids are reused."""
+        pid = int(lead.place.rpartition(" ")[2])
         started = [
-            (at, host.number) for host in self.hosts for at, known in host.daemons if known == pid and at <= joined
+            (at, host.number) for host in self.hosts for at, known in host.daemons if known == pid and at <= lead.at
         ]
         return max(started)[1] if started else None
 
     def announced(self) -> Sequence[Announced]:
         """Return all announced writes."""
+        hosts = {lead.process: self._host_at(lead) for lead in self.audit.leads()}
         return [
             Announced(
-                one.name, one.target, one.size, one.start, one.decided, one.at, one.holder, self.host_of(one.holder)
+                one.name,
+                one.target,
+                one.size,
+                one.start,
+                one.decided,
+                one.at,
+                one.process,
+                None if one.process is None else hosts.get(one.process),
             )
             for one in self.audit.intended()
         ]
@@ -137,36 +162,31 @@ class World:
         return Noted(
             [write for write in self.writes() if of(write.order.target)],
             [each for each in self.announced() if of(each.target)],
-            [hold for hold in self.audit.holds() if of(hold.target)],
+            self.audit.leads(),
             [look for look in self.looks if of(look.target)],
         )
 
-    def held(self) -> Mapping[int, frozenset[str]]:
-        """Return host -> the autoscalers that its daemon serves now. Hosts without any have no entry."""
-        found: dict[int, set[str]] = {}
-        for name, member in self.audit.holders().items():
-            number = self.host_of(member)
-            if number is not None:
-                found.setdefault(number, set()).add(name)
-        return {number: frozenset(names) for number, names in found.items()}
+    def leading(self) -> Host | None:
+        """Return the host whose daemon holds the lease now; None: none does."""
+        number = self.host_of(self.audit.leader())
+        return None if number is None else self.hosts[number]
 
-    def is_even(self) -> bool:
-        """Return whether the hosts serve all autoscalers, in shares that differ by at most one, for each connection.
+    def leader(self) -> Host:
+        """Return the host whose daemon leads, once one does."""
+        wait_until(lambda: self.leading() is not None, "a leader")
+        found = self.leading()
+        assert found is not None
+        return found
 
-        Otherwise shards still move.
-        """
+    def is_whole(self) -> bool:
+        """Return whether all daemons run, one leads, and the others stand by."""
         for host in self.hosts:
             assert host.running(), f"the daemon of host {host.number} ended: {host.last_words()}"
-        shares = [(self.host_of(member), connection) for member, connection in self.audit.shares()]
-        parts = [[host for host, _ in shares]]
-        parts += [[host for host, each in shares if each == connection] for connection in {each for _, each in shares}]
-        counts = [[part.count(host.number) for host in self.hosts] for part in parts]
-        served = set().union(*self.held().values()) == set(self.names)
-        return served and all(max(each) - min(each) <= 1 for each in counts)
+        return self.leading() is not None and self.audit.connected() == len(self.hosts)
 
-    def wait_until_even(self) -> None:
-        """Wait until all hosts run and share evenly."""
-        wait_until(self.is_even, "even shares of all hosts")
+    def wait_until_whole(self) -> None:
+        """Wait until all daemons run, one leads, and the others stand by."""
+        wait_until(self.is_whole, "a leader, and standbys on all other hosts")
 
     def fail_over(self, lag_seconds: float) -> int:
         """Let the database fail, and promote a standby that lags by so many seconds. Returns when it can be used.
@@ -241,7 +261,9 @@ def running_world(
             urls = {name: recorder.url for name, recorder in recorders.items()}
             config = home / "autoscaler.yaml"
             config.write_text(yaml.safe_dump(_configuration(seen.url, own, urls, [*jobs, *groups], lease_seconds)))
-            host = Host(number, home, config, database, recorders, clock, env=_KEYS)
+            runtime = stack.enter_context(TemporaryDirectory())  # the path of `home` may be too long for a socket
+            env = {**_KEYS, "RUNTIME_DIRECTORY": runtime}
+            host = Host(number, home, config, database, recorders, clock, env)
             host.boot(chance)
             stack.callback(_end, host)
             found.append(host)

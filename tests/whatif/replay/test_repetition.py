@@ -1,5 +1,6 @@
 """The daemon's recorded decisions, made again."""
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -23,6 +24,7 @@ from autoscaler.model import (
 from autoscaler.rules.brakes import Brakes, LossBrake
 from autoscaler.rules.recover_size import RecoverSize
 from autoscaler.rules.warm_up import WarmUp
+from autoscaler.version import VERSION
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.repetition import Repetition
 from tests.decide.build import NOW
@@ -131,3 +133,20 @@ def test_a_past_without_decisions_has_nothing_to_repeat() -> None:
     life.cpu(60)
     life.cycles = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
     assert repeated(life).compared == 0
+
+
+def test_another_version_is_named_where_it_begins_to_decide() -> None:
+    """Also if all was decided by one that is not this one: what differs may be its rules."""
+    life = Life()
+    life.cpu(60, 120, 120, 60, 60, 60)
+    found = Repetition()
+    for number, cycle in enumerate(life.cycles):
+        found.step(dataclasses.replace(cycle, version="0.0.1" if number < 3 else VERSION))
+    assert [(each.begin, each.kind) for each in found.findings] == [
+        (life.cycles[0].at, FindingKind.VERSION),
+        (life.cycles[3].at, FindingKind.VERSION),
+    ]
+    assert [each.message for each in found.findings] == [
+        f"version 0.0.1 decided from here on, and version {VERSION} decides it again",
+        f"version {VERSION} decided from here on, and 0.0.1 before",
+    ]

@@ -1,0 +1,128 @@
+"""A state that an earlier version wrote is migrated; its decisions are repeated, and everything in it goes on."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url
+
+from autoscaler.decide import decide
+from autoscaler.model import Autoscaler, Observed
+from autoscaler.record import Record, Retention, State, schema, versions
+from autoscaler.rules import RULES
+from autoscaler.target.scaled import AS_WRITTEN, Identify
+from autoscaler.version import VERSION
+from autoscaler.whatif.replay.repetition import repeated, same_decision
+from tests.decide.build import NOW
+from tests.record.golden.write import HERE, LOADS, PERIOD, SCHEMA, identify_of, observation_of, run, scalers_of
+from tests.record.postgresql import empty_state
+
+OLDEST = 13
+
+
+def sqlite(number: int, folder: Path, _request: pytest.FixtureRequest) -> str:
+    shutil.copy(HERE / f"state-{number}.db", folder / "state.db")
+    return f"sqlite:///{folder / 'state.db'}"
+
+
+def postgresql(number: int, _folder: Path, request: pytest.FixtureRequest) -> str:
+    url = empty_state(request.getfixturevalue("postgresql"))
+    name = str(make_url(url).username)
+    statements = (HERE / f"state-{number}.sql").read_text(encoding="utf-8")
+    statements = statements.replace(f"CREATE SCHEMA {SCHEMA};", "").replace(f"{SCHEMA}.", f"{name}.")
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.connection.driver_connection.execute(statements)  # type: ignore[union-attr]  # many statements
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(params=[sqlite, pytest.param(postgresql, marks=pytest.mark.slow)], ids=["sqlite", "postgresql"])
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], str]:
+    """Return a function that returns the address of a copy of the golden state of a version."""
+    return lambda number: str(request.param(number, tmp_path, request))
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[str], State]]:
+    states = list[State]()
+
+    def open_it(url: str) -> State:
+        state = State.open(url, tmp_path, Retention())
+        states.append(state)
+        if state.lease is not None:
+            state.lease.turn()
+        return state
+
+    yield open_it
+    for state in states:
+        state.close()
+
+
+def test_each_version_before_this_one_has_a_golden_state_and_a_step() -> None:
+    for number in range(OLDEST, schema.VERSION):
+        assert (HERE / f"state-{number}.db").exists()
+        assert (HERE / f"state-{number}.sql").exists()
+    assert list(versions.MIGRATIONS) == list(range(OLDEST, schema.VERSION))
+
+
+@pytest.mark.parametrize("number", range(OLDEST, schema.VERSION))
+def test_a_golden_state_is_migrated_and_goes_on(
+    number: int, old: Callable[[int], str], opened: Callable[[str], State], tmp_path: Path
+) -> None:
+    scalers, url = scalers_of(tmp_path), old(number)
+    state = opened(url)
+    cycles = 0
+    for scaler in scalers:
+        for record in state.archive.records(scaler.name):
+            assert record.observation is not None
+            assert record.history is not None
+            assert record.version is None
+            again = repeated(record.scaler, record.observation, record.history, record.decision)
+            assert same_decision(record.decision, again)
+            cycles += 1
+    assert cycles == len(LOADS) * len(scalers)
+    ledger = state.ledger("fleet")
+    ledger.follow(scalers, scaled=scaled_of(number, tmp_path))
+    ledger.claim()
+    known = ledger.recall(scalers)
+    assert known["pending"].pending is not None
+    assert known["drained"].manual.pause is not None
+    assert known["idle"].manual.override is not None
+    assert all(known[scaler.name].hpa.recommendations for scaler in scalers if scaler.name != "idle")
+    remembering = {kind.name for kind in RULES if kind.memory is not None}
+    assert remembering - {"recover_size"} <= {name for each in known.values() for name in each.rules.of}
+    assert ledger.adapter_memory() == {scalers[0].target: {"failures": 2}}
+    sizes = {each.name: known[each.name].hpa.status.desired or 1 for each in scalers}
+    run(ledger, scalers, sizes, len(LOADS) + 1, 30)
+    assert {each.decision.now for each in newest(state, scalers)} == {NOW + (len(LOADS) + 1) * PERIOD}
+    assert {each.version for each in newest(state, scalers)} == {VERSION}
+
+
+def scaled_of(number: int, folder: Path) -> Identify:
+    """Return what the autoscalers of the golden state scale. That of 13 was written without the connection's type."""
+    return AS_WRITTEN if number == 13 else identify_of(folder)
+
+
+def newest(state: State, scalers: list[Autoscaler]) -> list[Record]:
+    """Return the newest cycle of each."""
+    found = [state.archive.record_at(each.name) for each in scalers]
+    return [each for each in found if each is not None]
+
+
+@pytest.mark.parametrize("number", range(OLDEST, schema.VERSION))
+def test_a_window_of_a_golden_state_holds(
+    number: int, old: Callable[[int], str], opened: Callable[[str], State], tmp_path: Path
+) -> None:
+    """The load falls to nothing while the daemon is replaced."""
+    (scaler, *_), state = scalers_of(tmp_path), opened(old(number))
+    ledger = state.ledger("fleet")
+    ledger.follow([scaler], scaled=scaled_of(number, tmp_path))
+    ledger.claim()
+    history = ledger.recall([scaler])[scaler.name]
+    size = max(each.replicas for each in history.hpa.recommendations)
+    seen = observation_of(scaler, size, 1)
+    made = decide(scaler, seen, history, NOW + (len(LOADS) + 1) * PERIOD)
+    assert made.desired == size
+    assert ledger.record({scaler.name: scaler}, Observed({scaler.name: seen}), [made]) == {}

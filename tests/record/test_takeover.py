@@ -1,0 +1,257 @@
+"""A takeover, on a real PostgreSQL: what the former leader can no longer do, and what its successor knows."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import Connection
+
+from autoscaler.errors import StaleLedger
+from autoscaler.record import Lease
+from tests.record.conftest import kept_for
+from tests.record.hosts import DEADLINE, SECONDS, Hosts, two
+from tests.record.samples import at, decision, keep, rising, save, scaler, written
+from tests.record.test_epochs import LATE, contents
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_leader_that_was_stopped_commits_nothing_and_stands_by(hosts: Hosts) -> None:
+    """It was stopped for longer than its lease, and continues in the middle of a cycle."""
+    first, second = two(hosts)
+    ledger = first.ledger()
+    keep(ledger, decision(0))
+    ledger.recall([scaler()])
+    hosts.fail_over(first, second)
+    assert ledger.is_current()  # as far as it knows, so its announcement is confirmed first
+    with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
+        ledger.intend([rising(15)])
+    assert not ledger.is_current()
+    with pytest.raises(StaleLedger):
+        save(ledger, decision(15))
+    generation = second.lease.generation
+    hosts.live(1, first, second)
+    assert (first.lease.generation, second.lease.generation) == (None, generation)
+
+
+@pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
+def test_no_commit_of_the_former_leader_arrives(hosts: Hosts, commit: Callable[..., object]) -> None:
+    """So is one that needs no renewal: of a cycle that writes to no target."""
+    first, second = two(hosts)
+    late = first.ledger()
+    keep(late, decision(0))
+    late.save_adapter_memory(scaler().target, {"failures": 1})
+    late.recall([scaler()])
+    hosts.fail_over(first, second)
+    before = contents(second.state)
+    for _ in range(2):  # nor at the next attempt
+        with pytest.raises(StaleLedger):
+            commit(late)
+    assert contents(second.state) == before
+    keep(second.ledger(), decision(15))
+
+
+def late_record(hosts: Hosts) -> None:
+    first, second = two(hosts)
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    hosts.fail_over(first, second)
+    with pytest.raises(StaleLedger, match="superseded"):
+        save(ledger, decision(0))
+    assert second.state.archive.latest() == {}
+
+
+def test_a_commit_of_decisions_from_before_the_takeover_is_refused(hosts: Hosts) -> None:
+    """The successor has not begun the shard yet."""
+    late_record(hosts)
+
+
+def test_without_the_fence_that_commit_would_arrive(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above finds a missing check."""
+    monkeypatch.setattr("autoscaler.record.ledger_context.fence", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        late_record(hosts)
+
+
+def late_announcement(hosts: Hosts) -> None:
+    first, second = two(hosts)
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    hosts.fail_over(first, second)
+    with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
+        ledger.intend([rising(0)])
+
+
+def blind(_connection: Connection, _generation: str) -> bool:
+    return True
+
+
+def test_an_announcement_is_refused_before_its_fence(hosts: Hosts) -> None:
+    """The lease is the first thing that its transaction locks."""
+    late_announcement(hosts)
+
+
+def test_without_the_lease_s_check_the_fence_refuses_an_announcement(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test above finds a missing check, although another one is left."""
+    monkeypatch.setattr("autoscaler.record.lease._prolong", blind)
+    with pytest.raises(AssertionError, match="superseded"):
+        late_announcement(hosts)
+
+
+def test_without_both_checks_an_announcement_would_arrive(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else refuses it."""
+    monkeypatch.setattr("autoscaler.record.lease._prolong", blind)
+    monkeypatch.setattr("autoscaler.record.ledger_context.fence", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        late_announcement(hosts)
+
+
+def announcement_after_the_lease(hosts: Hosts) -> None:
+    first, _ = two(hosts)
+    ledger = first.ledger()
+    ledger.recall([scaler()])
+    hosts.advance(DEADLINE)
+    with pytest.raises(StaleLedger, match="this daemon has lost its lease"):
+        ledger.intend([rising(0)])
+
+
+def test_a_leader_whose_lease_is_over_announces_nothing_although_no_daemon_took_it(hosts: Hosts) -> None:
+    """A standby may take it at any moment, and the write comes after the commit."""
+    announcement_after_the_lease(hosts)
+
+
+def test_without_its_own_clock_the_leader_would_announce(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above finds a missing check."""
+    monkeypatch.setattr(Lease, "holds", lambda lease, generation: lease.generation == generation)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        announcement_after_the_lease(hosts)
+
+
+def test_a_successor_has_the_memory_of_the_former_leader(hosts: Hosts) -> None:
+    """It has the windows and the announced write, which is settled first."""
+    first, second = two(hosts)
+    theirs = first.ledger()
+    keep(theirs, decision(0))
+    theirs.recall([scaler()])
+    theirs.intend([rising(15)])
+    expected = theirs.recall([scaler()])["web"]
+    hosts.fail_over(first, second)
+    ours = second.ledger()
+    ours.follow([scaler()])
+    found = ours.recall([scaler()])["web"]
+    assert found.pending is not None
+    assert (found.pending, found.at) == (expected.pending, expected.at)
+    save(ours, written(rising(15)))
+    assert second.state.archive.latest()["web"].now == at(15)
+
+
+def deletes_late(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a former leader, whose configuration keeps an hour, go on with the housekeeping in which it was stopped."""
+    first, second = two(hosts)
+    keep(first.ledger(), decision(0))
+    housekeeper = first.state._context.housekeeper
+    first.state.follow(kept_for(timedelta(hours=1), timedelta(hours=1)), ())
+
+    def stop(_now: int) -> bool:
+        hosts.fail_over(first, second)
+        return False
+
+    monkeypatch.setattr(housekeeper, "_pack", stop)
+    for late in (1, 2):  # it continues, and begins another pass
+        housekeeper.tidy(at(late * 24 * 3_600))
+        monkeypatch.setattr(housekeeper, "_pack", lambda _: False)
+        assert second.state.archive.latest().keys() == {"web"}
+
+
+def test_a_former_leader_deletes_nothing(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its configuration may keep less than its successor's."""
+    deletes_late(hosts, monkeypatch)
+
+
+def test_without_a_look_at_the_generation_it_would_delete_the_state(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test above finds a missing check."""
+    monkeypatch.setattr("autoscaler.record.housekeeping.is_newest", lambda *_: True)
+    with pytest.raises(AssertionError):
+        deletes_late(hosts, monkeypatch)
+
+
+def test_every_shard_of_the_former_leader_is_over_at_once(hosts: Hosts) -> None:
+    """Also those that the successor has not begun yet."""
+    first, second = two(hosts)
+    ledgers = [first.state.ledger(name) for name in ("one", "two", "three")]
+    hosts.fail_over(first, second)
+    second.state.ledger("one")
+    for ledger in ledgers:
+        with pytest.raises(StaleLedger, match="superseded"):
+            ledger.save_adapter_memory(scaler().target, {"late": True})
+
+
+def test_a_leader_that_ends_frees_its_lease(hosts: Hosts) -> None:
+    """A standby leads at its next look."""
+    first, second = two(hosts)
+    first.state.close()
+    second.turn()
+    assert second.leads
+
+
+def test_a_leader_that_gives_up_does_not_free_its_lease(hosts: Hosts) -> None:
+    """One of its writes may be on its way until then."""
+    first, second = two(hosts)
+    assert first.lease.generation is not None
+    first.lease.give_up(first.lease.generation)
+    assert first.lease.seconds_left() == 0
+    hosts.live(int(SECONDS) - 1, second, first)
+    assert [host.leads for host in (first, second)] == [False, False]
+    hosts.live(1, second, first)
+    assert [host.leads for host in (first, second)].count(True) == 1
+
+
+def test_a_daemon_that_resigned_waits_for_twice_the_duration(hosts: Hosts) -> None:
+    """Otherwise it could lead again before a standby looks."""
+    only = hosts.start()
+    only.turn()
+    only.lease.resign()
+    assert (only.lease.generation, only.leads) == (None, False)
+    hosts.live(2 * int(SECONDS) - 1, only)
+    assert not only.leads
+    hosts.live(1, only)
+    assert only.leads
+
+
+def test_a_standby_leads_at_its_next_look_after_the_leader_resigned(hosts: Hosts) -> None:
+    first, second = two(hosts)
+    ledger = first.ledger()
+    first.lease.resign()
+    hosts.live(1, first, second)
+    assert (first.leads, second.leads) == (False, True)
+    hosts.live(4 * int(SECONDS), first, second)
+    assert (first.leads, second.leads) == (False, True), "it competes only for a lease that is free or over"
+    with pytest.raises(StaleLedger):
+        ledger.save_adapter_memory(scaler().target, {"late": True})
+
+
+def test_a_leader_with_a_hanging_call_resigns_and_keeps_others_waiting(hosts: Hosts) -> None:
+    """The call may still write, until the lease ends by itself."""
+    first, second = two(hosts)
+    first.lease.resign(hanging=True)
+    assert not first.leads
+    hosts.live(int(SECONDS) - 1, first, second)
+    assert not second.leads
+    hosts.live(1, first, second)
+    assert (first.leads, second.leads) == (False, True)
+
+
+def test_a_standby_that_resigns_frees_no_lease_of_another_daemon(hosts: Hosts) -> None:
+    """A daemon that lost its lease and ends does this, too."""
+    first, second = two(hosts)
+    second.lease.resign()
+    hosts.live(3, first)
+    assert first.leads
+    hosts.fail_over(first, second := hosts.start())
+    first.state.close()
+    hosts.live(3, second)
+    assert second.leads
