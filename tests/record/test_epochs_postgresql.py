@@ -162,7 +162,7 @@ def test_a_new_epoch_begins_while_the_commits_of_other_shards_overlap(postgresql
         took = time.monotonic() - began
         ended.set()
     assert raised == []
-    assert took < 3
+    assert took < 12, "without the queue each of them may wait for 10 s"
 
 
 def test_a_session_of_a_machine_that_is_gone_ends_soon(postgresql_opener: Opener) -> None:
