@@ -1,7 +1,7 @@
 """Gets documents from the daemon; if none runs, from the state."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,6 +72,16 @@ class Where:
                 "daemon, or name the one to change with --server"
             )
         return server
+
+    def order(self, order: Callable[[Server], Sequence[str]]) -> Sequence[str]:
+        """Give the daemon an order, and return the problems that it answers. Raises as `connect_to_change`."""
+        server = self.connect_to_change()
+        try:
+            return order(server)
+        except ServerDown as down:
+            raise ServerError(f"{down}; start it, or {ELSEWHERE}") from None
+        finally:
+            server.close()
 
     def _names_socket(self) -> bool:
         from autoscaler.config.control_socket import configured_places  # noqa: PLC0415 - slow

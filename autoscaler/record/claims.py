@@ -2,7 +2,7 @@
 
 A reload can move an autoscaler to another shard while a call for it hangs in the former one. A shard claims each
 autoscaler's name and its target, with its connection's defaults written out, before it decides about it. The next epoch
-of the shard has its claims. They are this process' alone, because one daemon leads.
+of the shard takes its claims over. Claims belong to this process alone, because one daemon leads.
 """
 
 import threading

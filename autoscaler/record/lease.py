@@ -153,7 +153,7 @@ class Lease:
 
     def _lead(self, taken: Renewal) -> None:
         """Lead from now on. Raises StateError if this process has resigned meanwhile and cannot free the lease."""
-        self._schema.fits()  # the take-over has migrated the state
+        self._schema.mark_migrated()  # the take-over has migrated the state
         with self._lock:
             resigned = self.elapsed() < self._waits_until
             if self._leads is None and not resigned:

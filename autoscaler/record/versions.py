@@ -63,7 +63,7 @@ class Schema:
         _require_known(number, self._place)
         return number
 
-    def fits(self) -> None:
+    def mark_migrated(self) -> None:
         """Note that the state is of this version: this process has migrated it."""
         self.is_older, self._problem = False, None
 

@@ -91,6 +91,7 @@ def test_a_golden_state_is_migrated_and_goes_on(
     assert known["drained"].manual.pause is not None
     assert known["idle"].manual.override is not None
     assert all(known[scaler.name].hpa.recommendations for scaler in scalers if scaler.name != "idle")
+    # In the golden state no deployment has reset a size, so that recover_size had nothing to remember
     remembering = {kind.name for kind in RULES if kind.memory is not None}
     assert remembering - {"recover_size"} <= {name for each in known.values() for name in each.rules.of}
     assert ledger.adapter_memory() == {scalers[0].target: {"failures": 2}}
