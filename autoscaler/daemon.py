@@ -16,7 +16,6 @@ from autoscaler import memory, metrics
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.cycle import CycleResult
-from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
@@ -31,6 +30,7 @@ from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.requests import Moved, Order, Reload, Resign
 from autoscaler.threads import Stop, Stopping, within
 from autoscaler.version import VERSION
+from autoscaler.view.discovered import DiscoveredList
 
 if TYPE_CHECKING:
     from autoscaler.web import WebServer

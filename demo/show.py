@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from autoscaler.documents.notation import plain
+from autoscaler.view.notation import plain
 
 _WORKERS_SHOWN: Final = 8
 _QUIET_SECONDS: Final = 10.0

@@ -6,7 +6,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.description import description
-from autoscaler.documents.detail import Detail
+from autoscaler.view.detail import Detail
 
 
 def describe(

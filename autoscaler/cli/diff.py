@@ -10,9 +10,9 @@ from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.config.normalized import differences, normalized
-from autoscaler.documents.differences import DifferenceDocument, DifferenceList
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.text import clean
+from autoscaler.view.differences import DifferenceDocument, DifferenceList
 
 
 def diff(

@@ -9,7 +9,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, Serve
 from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.events import EventTable
-from autoscaler.documents.events import EventList
+from autoscaler.view.events import EventList
 
 _MAX_EVENTS: Final = 10_000
 _OVERLAP: Final = timedelta(minutes=2)

@@ -9,7 +9,7 @@ from autoscaler.cli.options import TIME_FORMS, ConfigFile, HttpConfigFile, Name,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.explanation import explanation
-from autoscaler.documents.explanation import Explanation
+from autoscaler.view.explanation import Explanation
 
 
 def explain(

@@ -7,9 +7,6 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.decide import decide
-from autoscaler.documents import notation
-from autoscaler.documents.metric import current_decimal, metric, target_decimal
-from autoscaler.documents.verdict import headline
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
@@ -32,6 +29,9 @@ from autoscaler.observe.failure import Unsampled
 from autoscaler.quantity import format_decimal
 from autoscaler.rules import propose
 from autoscaler.text import count, listed
+from autoscaler.view import notation
+from autoscaler.view.metric import current_decimal, metric, target_decimal
+from autoscaler.view.verdict import headline
 
 _OF_NO_INSTANCE: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 _NAMED: Final = 3

@@ -14,11 +14,11 @@ from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, cells, colours
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError
 from autoscaler.layout import Table
 from autoscaler.text import plain
+from autoscaler.view.discovered import DiscoveredList
+from autoscaler.view.summary import AutoscalerList, Summary
 
 
 class UnknownSize(AutoscalerError):

@@ -6,7 +6,7 @@ from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm,
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.history import rows
-from autoscaler.documents.history import HistoryDocument
+from autoscaler.view.history import HistoryDocument
 
 _MAX_POINTS = 10_000
 

@@ -11,13 +11,13 @@ from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.cli.source import unknown
 from autoscaler.config import load
-from autoscaler.documents.schedule import Calendar, ScheduledChangeDocument, calendar
 from autoscaler.errors import QuantityError
 from autoscaler.foresee.schedule import scheduled_changes
 from autoscaler.layout import Table
 from autoscaler.model import Autoscaler
 from autoscaler.quantity import parse_duration
 from autoscaler.times import parse_instant
+from autoscaler.view.schedule import Calendar, ScheduledChangeDocument, calendar
 
 _MAX_SPAN: Final = timedelta(days=366)
 _HEADER: Final = ("UTC", "LOCAL", "NAME", "MIN", "MAX", "SCHEDULE")

@@ -14,16 +14,16 @@ import typer
 
 from autoscaler.cli.options import ELSEWHERE
 from autoscaler.cli.server import NotFound, Server, ServerDown, SocketRefused
-from autoscaler.documents.status import DaemonStatus, ReloadStatus
-from autoscaler.documents.summary import AutoscalerList, Summary
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.labels import Selector
 from autoscaler.times import rfc3339
+from autoscaler.view.status import DaemonStatus, ReloadStatus
+from autoscaler.view.summary import AutoscalerList, Summary
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
     from autoscaler.document import Document
-    from autoscaler.documents.reads import Reads
+    from autoscaler.view.reads import Reads
 
 _Document = TypeVar("_Document", bound="Document")
 DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
@@ -213,7 +213,7 @@ class DocumentSource:
                 self._local = self._open(down)
         from pydantic import ValidationError  # noqa: PLC0415 - see TYPE_CHECKING above
 
-        from autoscaler.documents.reads import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - likewise
+        from autoscaler.view.reads import NoDecision, UnknownAutoscaler  # noqa: PLC0415 - likewise
 
         try:
             return cast("_Document", self._local.answer(path, of, given))
@@ -225,8 +225,8 @@ class DocumentSource:
 
     def _open(self, down: ServerDown) -> "Reads":
         from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
-        from autoscaler.documents.reads import Reads  # noqa: PLC0415
         from autoscaler.record import Archive  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.view.reads import Reads  # noqa: PLC0415
 
         url, folder, settings = state_place(self._where.config)
         try:

@@ -8,8 +8,8 @@ from autoscaler.cli.server import ServerDown
 from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
 from autoscaler.cli.tables.status import DOWN, alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
-from autoscaler.documents.hosts import HostList, StatusDocument
-from autoscaler.documents.status import DaemonStatus
+from autoscaler.view.hosts import HostList, StatusDocument
+from autoscaler.view.status import DaemonStatus
 
 
 def status(

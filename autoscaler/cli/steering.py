@@ -12,12 +12,12 @@ from autoscaler.cli.output import exit_on_error, show
 from autoscaler.cli.server import NotFound, Server, ServerDown
 from autoscaler.cli.source import Where, unknown
 from autoscaler.cli.tables.steering import bounds, scope
-from autoscaler.documents.steering import PauseDocument, SteeringDocument
-from autoscaler.documents.summary import AutoscalerList, SteeredList
 from autoscaler.errors import ServerError
 from autoscaler.labels import Selector
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean, count
+from autoscaler.view.steering import PauseDocument, SteeringDocument
+from autoscaler.view.summary import AutoscalerList, SteeredList
 
 For: TypeAlias = Annotated[
     str | None,

@@ -7,11 +7,11 @@ from typing import Any, Final, TextIO
 
 from structlog.typing import EventDict, WrappedLogger
 
-from autoscaler.documents import notation
-from autoscaler.documents.verdict import direction
 from autoscaler.layout import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Screen, Table
 from autoscaler.model import Direction
 from autoscaler.text import count
+from autoscaler.view import notation
+from autoscaler.view.verdict import direction
 
 _LEVELS: Final = {"error": RED, "critical": RED, "warning": YELLOW, "debug": DIM}
 _GAP: Final = "  "

@@ -15,11 +15,11 @@ from zlib import crc32
 from autoscaler.bucket import TokenBucket
 from autoscaler.changed import differs
 from autoscaler.clock import Clock
-from autoscaler.documents.verdict import headline
 from autoscaler.isolation import each
 from autoscaler.log import line
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
+from autoscaler.view.verdict import headline
 
 REPEAT_SECONDS: Final = 600.0
 """The interval at which an unchanged decision is logged again."""

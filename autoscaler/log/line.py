@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from autoscaler.documents import notation
-from autoscaler.documents.parts import memories_with
-from autoscaler.documents.verdict import headline
 from autoscaler.logger import Logger
 from autoscaler.model import Decision
 from autoscaler.rules.shown import ShownMemory
+from autoscaler.view import notation
+from autoscaler.view.parts import memories_with
+from autoscaler.view.verdict import headline
 
 EVENT = "decision"
 

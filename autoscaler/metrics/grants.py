@@ -7,9 +7,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Metric
 
 from autoscaler.config.settings import Settings
-from autoscaler.documents.status import GrantStatus
 from autoscaler.metrics.families import gauge, show
 from autoscaler.text import plain
+from autoscaler.view.status import GrantStatus
 
 _MAX_REFUSED: Final = 20
 """Problems listed for each grant."""

@@ -9,16 +9,6 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.documents.discovered import DiscoveredList, DiscoveringConnection
-from autoscaler.documents.level import Level
-from autoscaler.documents.status import (
-    AskedAloneStatus,
-    ConnectionStatus,
-    DaemonStatus,
-    GrantStatus,
-    ReloadStatus,
-    SourceStatus,
-)
 from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
 from autoscaler.metrics.grants import grants_of
 from autoscaler.metrics.limits import LimitsInUse
@@ -29,6 +19,16 @@ from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.target.answers import checked_error
 from autoscaler.text import count, plain
+from autoscaler.view.discovered import DiscoveredList, DiscoveringConnection
+from autoscaler.view.level import Level
+from autoscaler.view.status import (
+    AskedAloneStatus,
+    ConnectionStatus,
+    DaemonStatus,
+    GrantStatus,
+    ReloadStatus,
+    SourceStatus,
+)
 
 _PATIENCE_PERIODS: Final = 2
 """Sync periods without an answer until a server counts as failing. One failed query is not an outage."""

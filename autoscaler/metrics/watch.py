@@ -7,12 +7,12 @@ from typing import Final, Generic, Protocol, TypeVar
 from prometheus_client import CollectorRegistry, Metric
 
 from autoscaler.clock import Clock
-from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import StateError
 from autoscaler.metrics.families import counter, gauge, show
 from autoscaler.model import ShardName
 from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
+from autoscaler.view.discovered import DiscoveredList
 
 _T = TypeVar("_T")
 _STATE_SECONDS: Final = 60.0

@@ -7,7 +7,6 @@ Source of `action` and `error`: kubernetes/pkg/controller/podautoscaler, `reconc
 from enum import StrEnum
 from typing import Final
 
-from autoscaler.documents.verdict import direction, headline
 from autoscaler.errors import (
     TargetForbidden,
     TargetNotFound,
@@ -17,6 +16,7 @@ from autoscaler.errors import (
     TargetUnavailable,
 )
 from autoscaler.model import Decision, Direction, MetricOutcome, Outcome, Reason
+from autoscaler.view.verdict import direction, headline
 
 
 class Action(StrEnum):

@@ -1,7 +1,7 @@
 """What a rule shows: its own keys of the API's documents, and what it says of them on a terminal and on the page.
 
 A rule lists its classes in `Rule.documents`. Each has keys with defaults that show nothing, as of an autoscaler without
-the rule. A document has the keys of all rules, no two of which have the same (`autoscaler.documents.parts`).
+the rule. A document has the keys of all rules, no two of which have the same (`autoscaler.view.parts`).
 """
 
 from collections.abc import Callable, Iterable, Mapping

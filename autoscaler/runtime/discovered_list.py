@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from autoscaler.config.origins import Origin, Origins
 from autoscaler.config.teams import is_file
-from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import Problem
 from autoscaler.text import plain
+from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 
 _MAX_SHOWN: Final = 20
 """Failures of a connection, and reasons of an origin, that are listed."""

@@ -17,7 +17,6 @@ from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
 from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
 from autoscaler.config.teams import is_file
-from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import bug
 from autoscaler.logger import Logger
 from autoscaler.runtime.building import Builder
@@ -25,6 +24,7 @@ from autoscaler.runtime.discovered_list import connection_row, discovered_list
 from autoscaler.runtime.folders import Folders
 from autoscaler.runtime.policies import DEADLINE_SECONDS, Finding, Policies
 from autoscaler.threads import NoThread, spawn
+from autoscaler.view.discovered import DiscoveredList
 
 PERIOD_SECONDS: Final = 30.0
 """From the end of a look at a back end's policies to the next one."""

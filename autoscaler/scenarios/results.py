@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from autoscaler.cli.tables.explanation import explanation as explanation_lines
-from autoscaler.documents.explain import explanation
 from autoscaler.layout import Screen
 from autoscaler.quantity import format_duration
 from autoscaler.record import Archive, Retention, State
@@ -17,6 +16,7 @@ from autoscaler.scenarios.expectations import Failure, failure
 from autoscaler.scenarios.prometheus import evaluating
 from autoscaler.scenarios.run import Run
 from autoscaler.scenarios.scenario import Scenario
+from autoscaler.view.explain import explanation
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folder in it is this process's own
 """A folder in memory, where commits wait for no disk."""

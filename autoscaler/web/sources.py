@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.documents.discovered import DiscoveredList
-from autoscaler.documents.reads import Reads
-from autoscaler.documents.status import DaemonStatus
 from autoscaler.record import State
+from autoscaler.view.discovered import DiscoveredList
+from autoscaler.view.reads import Reads
+from autoscaler.view.status import DaemonStatus
 from autoscaler.web.work import Work
 
 

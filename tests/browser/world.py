@@ -43,9 +43,9 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, State
-from tests.documents.lives import StoppedClock, open_state
 from tests.replaced import replace
 from tests.steering import steer
+from tests.view.lives import StoppedClock, open_state
 from tests.web.serving import Daemon, serving
 from tests.whatif.pasts import CALM
 

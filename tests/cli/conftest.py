@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scene import Scene, ServedScene, build, served_scene
-from tests.documents.lives import open_state
+from tests.view.lives import open_state
 
 
 @pytest.fixture(scope="module")

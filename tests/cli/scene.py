@@ -13,7 +13,7 @@ from autoscaler.cli.app import app
 from autoscaler.model import Behavior, Failure, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
 from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
-from tests.documents.lives import Recorded, named, open_state
+from tests.view.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving
 
 UNREACHABLE = "http://127.0.0.1:1"

@@ -6,20 +6,20 @@ from datetime import UTC, datetime, timedelta
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.document import QueryDocument
-from autoscaler.documents.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.layout import Screen
 from autoscaler.model import Direction, Failure, ManualControls, Override, Pause, Phase, Rules
 from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
 from autoscaler.rules.fallback import Fallbacks, MetricFallback
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.schedules import Schedules
+from autoscaler.view.instances import InstanceDocument, InstanceList, InstanceValue
 from autoscaler.windows import ScheduleEntry
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, samples, scaler, state, value
 from tests.decide.build import instances as ready
-from tests.documents.lives import Recorded, named
 from tests.replaced import replace
 from tests.steering import steer
+from tests.view.lives import Recorded, named
 
 
 def test_the_layout_is_that_of_kubectl(online: ServedScene) -> None:

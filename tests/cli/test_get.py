@@ -11,14 +11,14 @@ import yaml
 
 from autoscaler.cli.tables.listing import WIDE_HEADER, cells
 from autoscaler.cli.tables.notes import notes
-from autoscaler.documents import reads
-from autoscaler.documents.summary import Summary, summaries, summary
 from autoscaler.model import ManualControls
+from autoscaler.view import reads
+from autoscaler.view.summary import Summary, summaries, summary
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
 from tests.decisions import cpu, decision
-from tests.documents.lives import open_state
 from tests.replaced import replace
+from tests.view.lives import open_state
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autoscaler.documents.discovered import DiscoveredList, DiscoveringConnection
+from autoscaler.view.discovered import DiscoveredList, DiscoveringConnection
 from tests.cli.scene import Scene, ServedScene
 from tests.metrics.exposed import DISCOVERED
 

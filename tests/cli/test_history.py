@@ -3,9 +3,9 @@
 import json
 
 from autoscaler.cli.tables.history import rows
-from autoscaler.documents.history import HistoryDocument, Point, PointMetric
 from autoscaler.layout import Screen
 from autoscaler.model import TargetType
+from autoscaler.view.history import HistoryDocument, Point, PointMetric
 from tests.cli.scene import Scene, ServedScene
 from tests.decisions import NOW
 

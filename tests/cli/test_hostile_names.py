@@ -9,9 +9,9 @@ import pytest
 from autoscaler.model import Direction, Failure, Hold, HoldReason, ManualControls, Override, Pause, TargetRef
 from tests.cli.scene import ServedScene
 from tests.decide.build import CPU_60, QUEUE_15, instances, samples, scaler, state
-from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
 from tests.steering import steer
+from tests.view.lives import Recorded, open_state
 from tests.web.serving import Daemon, serving
 
 HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"

@@ -8,8 +8,8 @@ import pytest
 
 from autoscaler.config.settings import WebSettings
 from tests.cli.scene import Scene, build
-from tests.documents.lives import open_state
 from tests.servers.certificates import Authority
+from tests.view.lives import open_state
 from tests.web.serving import serving
 
 PASSWORD = "cörrect horse"

@@ -5,9 +5,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from autoscaler.cli.tables.status import connection_rows, daemon_lines, grant_lines, source_rows
-from autoscaler.documents.level import Level
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus, SourceStatus
 from autoscaler.layout import Screen
+from autoscaler.view.level import Level
+from autoscaler.view.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus, SourceStatus
 from tests.cli.scene import UNREACHABLE, Scene, ServedScene
 from tests.decisions import NOW
 

@@ -1,8 +1,8 @@
 """Instances of a weighted group count in units for sizes and averages, and one by one where instances are counted."""
 
 from autoscaler.changed import changed
-from autoscaler.documents.metric import unmeasured
 from autoscaler.model import Decision, MetricType, TargetType
+from autoscaler.view.metric import unmeasured
 from tests.decide.build import first_decision, instances, metric, samples, scaler, state
 from tests.replaced import replace
 

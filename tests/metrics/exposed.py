@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import CycleResult
-from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from autoscaler.errors import Problem, TargetUnavailable
 from autoscaler.metrics import (
     Metrics,
@@ -44,6 +43,7 @@ from autoscaler.observe.plan import Question
 from autoscaler.record import Cut, StateSize
 from autoscaler.rules.brakes import Brakes, LossBrake
 from autoscaler.rules.drain import DrainRule
+from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock

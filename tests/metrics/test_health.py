@@ -11,8 +11,6 @@ from pydantic import BaseModel
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
-from autoscaler.documents.level import Level
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
 from autoscaler.errors import TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
@@ -21,6 +19,8 @@ from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
+from autoscaler.view.level import Level
+from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
 from tests.decisions import NOW
 from tests.metrics.exposed import HEAVY, WRONG
 from tests.schedule.clock import FakeClock

@@ -7,18 +7,18 @@ import pytest
 from sqlalchemy import select, update
 
 from autoscaler.decide import remember
-from autoscaler.documents.parameters import EventParameters, ExplainParameters, HistoryParameters
-from autoscaler.documents.reads import UnknownAutoscaler
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Decision, Direction, History, TargetRef
 from autoscaler.record import EventRow, Record, schema
 from autoscaler.record.evaluation import Columns, decision_from
-from tests.documents.lives import reads_of
+from autoscaler.view.parameters import EventParameters, ExplainParameters, HistoryParameters
+from autoscaler.view.reads import UnknownAutoscaler
 from tests.record.conftest import Opener
 from tests.record.drawing import comparable
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
+from tests.view.lives import reads_of
 
 
 def test_readers_see_the_latest_decision_of_each_autoscaler(opener: Opener) -> None:

@@ -57,12 +57,12 @@ from autoscaler.rules.drain import DrainRule
 from autoscaler.rules.idle import IDLE, Idle
 from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
-from tests.documents.lives import Recorded, named
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_blocks, drains, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 from tests.steering import steer
+from tests.view.lives import Recorded, named
 
 SHORT: Final = timedelta(seconds=15)
 LONG: Final = timedelta(seconds=60)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from autoscaler.model import Reason
 from tests.decide.build import QUEUE_15, scaler, state, value
-from tests.documents.lives import Recorded, open_state
 from tests.replaced import replace
+from tests.view.lives import Recorded, open_state
 
 
 def test_a_restart_repeats_no_event(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ import inspect
 
 import pytest
 
-from autoscaler.documents.parts import parts
 from autoscaler.model import Rules
 from autoscaler.rules import RULES, plan_of
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.rule import Rule
 from autoscaler.rules.shown import Shown, ShownDetail, ShownInstance, ShownMemory, ShownMetric, ShownSettings
+from autoscaler.view.parts import parts
 
 KEYS = ("keys", "controller_keys", "instance_metric_keys", "total_metric_keys")
 

@@ -8,8 +8,8 @@ import requests
 from autoscaler.model import ManualControls
 from autoscaler.record import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
-from tests.documents.lives import Recorded, named, open_state
 from tests.steering import steer
+from tests.view.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving
 
 

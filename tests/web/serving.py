@@ -13,17 +13,17 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
-from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import Problem
 from autoscaler.metrics import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
+from autoscaler.view.discovered import DiscoveredList
 from autoscaler.web import Sources, WebServer, load_web_config
 from autoscaler.web.connection import Limits
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
-from tests.documents.lives import StoppedClock
+from tests.view.lives import StoppedClock
 from tests.web.shards import SoundShards
 from tests.web.unix import unix_session
 

@@ -6,7 +6,7 @@ import bcrypt
 import pytest
 
 from autoscaler.config.settings import WebSettings
-from tests.documents.lives import open_state
+from tests.view.lives import open_state
 from tests.web.conftest import lived
 from tests.web.serving import Daemon, Served, serving
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, ManualControls, Override, Pause
 from autoscaler.record import schema
-from tests.documents.lives import named
+from autoscaler.view.verdict import AutoscalerState
 from tests.replaced import replace
 from tests.steering import steer
+from tests.view.lives import named
 from tests.web.serving import Served
 from tests.web.unix import THIS_USER
 

@@ -13,21 +13,21 @@ from autoscaler.cli.tables.listing import OF_LEVEL, state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.document import QueryDocument
-from autoscaler.documents.detail import Detail
-from autoscaler.documents.metric import MetricDocument, current_words, target_decimal
-from autoscaler.documents.parts import lines_of, remarks
-from autoscaler.documents.rules import (
-    BehaviorDocument,
-    MetricSpecDocument,
-    RulesDocument,
-    settings_lines,
-)
-from autoscaler.documents.summary import ConditionDocument, Summary
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock, or_unknown
 from autoscaler.model import MetricType, TargetType
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.rules.shown import Line
 from autoscaler.text import clean
+from autoscaler.view.detail import Detail
+from autoscaler.view.metric import MetricDocument, current_words, target_decimal
+from autoscaler.view.parts import lines_of, remarks
+from autoscaler.view.rules import (
+    BehaviorDocument,
+    MetricSpecDocument,
+    RulesDocument,
+    settings_lines,
+)
+from autoscaler.view.summary import ConditionDocument, Summary
 
 _METRICS = "Metrics:"
 

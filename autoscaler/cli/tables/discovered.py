@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from autoscaler.documents.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.text import clean, listed
+from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy
 
 _HEADER: Final = ("ORIGIN", "AUTOSCALER", "STATE", "WHY")
 _SHOWN: Final = 3

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.events import EventDocument
 from autoscaler.layout import CYAN, GREEN, YELLOW, Screen, Table, clock
 from autoscaler.model import Direction, EventType
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
+from autoscaler.view.events import EventDocument
 
 _COLOURS: Final[Mapping[Direction | None, str]] = {Direction.OUT: GREEN, Direction.IN: CYAN}
 

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
-from autoscaler.documents.explanation import ExplainedMetric, Explanation
-from autoscaler.documents.metric import average_words, current_words, target_decimal
 from autoscaler.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
+from autoscaler.view.explanation import ExplainedMetric, Explanation
+from autoscaler.view.metric import average_words, current_words, target_decimal
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:

@@ -1,10 +1,10 @@
 """`autoscaler history`: a row for each decision."""
 
-from autoscaler.documents.history import HistoryDocument, PointMetric, metric_columns
-from autoscaler.documents.metric import decimal
-from autoscaler.documents.notation import NOT_READ
 from autoscaler.layout import UNKNOWN, Screen, Table, or_unknown
 from autoscaler.text import clean
+from autoscaler.view.history import HistoryDocument, PointMetric, metric_columns
+from autoscaler.view.metric import decimal
+from autoscaler.view.notation import NOT_READ
 
 
 def rows(history: HistoryDocument, screen: Screen) -> list[str]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.hosts import HostList, LeaderDocument
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
+from autoscaler.view.hosts import HostList, LeaderDocument
 
 _HEADER: Final = ("DAEMON", "ROLE", "SINCE", "LEASE", "VERSION", "LOADED", "CONFIGURATION")
 _CONFIGURATION: Final = {True: "differs", False: "the same", None: UNKNOWN}

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.instances import InstanceDocument, InstanceList
-from autoscaler.documents.parts import words_of
 from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
+from autoscaler.view.instances import InstanceDocument, InstanceList
+from autoscaler.view.parts import words_of
 
 _MAX_ROWS: Final = 10
 """Rows."""

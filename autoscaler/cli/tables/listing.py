@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.level import Level
-from autoscaler.documents.summary import Summary
-from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, or_unknown
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
+from autoscaler.view.level import Level
+from autoscaler.view.summary import Summary
+from autoscaler.view.verdict import AutoscalerState
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
 WIDE_HEADER: Final = (*HEADER[:-1], "DESIRED", "AGE", "STATE", "WHY")

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final
 
 from autoscaler.cli.tables.steering import asked, bounds, scope
-from autoscaler.documents.status import ReloadStatus
-from autoscaler.documents.summary import Summary
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
+from autoscaler.view.status import ReloadStatus
+from autoscaler.view.summary import Summary
 
 _MAX_NOTED: Final = 10
 """Autoscalers with lines; the last line counts the others."""

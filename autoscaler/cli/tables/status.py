@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.status import ConnectionStatus, DaemonStatus, SourceStatus
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
+from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
 
 _SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
 _CONNECTIONS: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER", "LAST FAILURE")

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from autoscaler.documents.steering import OverrideDocument, PauseDocument
 from autoscaler.model import Direction
 from autoscaler.quantity import format_age
+from autoscaler.view.steering import OverrideDocument, PauseDocument
 
 _SCOPES: Final[Mapping[Direction, str]] = {
     Direction.IN: "scaling in",

@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from autoscaler.document import Document
-from autoscaler.documents.reads import NoDecision, UnknownAutoscaler
 from autoscaler.errors import AutoscalerError, StateError, named
 from autoscaler.logger import Logger
+from autoscaler.view.reads import NoDecision, UnknownAutoscaler
 
 JSON: Final = "application/json"
 RETRY: Final = {"Retry-After": "1"}

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from autoscaler.document import Document
-from autoscaler.documents.parameters import EventParameters, Nothing
 from autoscaler.logger import Logger
+from autoscaler.view.parameters import EventParameters, Nothing
 from autoscaler.web.api.answers import ErrorType
 from autoscaler.web.api.parameters import ManyBody
 from autoscaler.web.api.steering import SteeringChanges

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from autoscaler.documents.parameters import INT32, LabelSelector, Parameters
 from autoscaler.model import Direction
 from autoscaler.quantity import parse_duration
+from autoscaler.view.parameters import INT32, LabelSelector, Parameters
 
 _UNITS: Final = {"y": 1, "w": 2, "d": 4, "h": 5, "m": 6, "s": 7, "ms": 7}
 """Unit of a duration -> how many digits may follow the first."""

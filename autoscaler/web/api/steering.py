@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.documents.steering import PauseDocument, SteeringDocument
-from autoscaler.documents.summary import SteeredList
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Event, ManualControls, MetricType, Override, Pause
 from autoscaler.record import SteeringEvent
 from autoscaler.rules.manual import overridden, paused, resumed
 from autoscaler.text import count
+from autoscaler.view.steering import PauseDocument, SteeringDocument
+from autoscaler.view.summary import SteeredList
 from autoscaler.web.api.answers import ErrorType, RequestError
 from autoscaler.web.api.parameters import (
     ManyBody,

@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from autoscaler.documents.verdict import AutoscalerState, with_pause
-from autoscaler.documents.verdict import state as state_of
 from autoscaler.errors import SelectorError
 from autoscaler.labels import MAX_SELECTOR, Selector
 from autoscaler.model import Autoscaler, Decision, ManualControls
+from autoscaler.view.verdict import AutoscalerState, with_pause
+from autoscaler.view.verdict import state as state_of
 
 PAGE_ROWS: Final = 100
 URGENCY: Final = (

@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from autoscaler.documents.explanation import Explanation
-from autoscaler.documents.parameters import ExplainParameters, HistoryParameters
-from autoscaler.documents.reads import NoDecision, Reads
-from autoscaler.documents.summary import summaries
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.times import last_time
+from autoscaler.view.explanation import Explanation
+from autoscaler.view.parameters import ExplainParameters, HistoryParameters
+from autoscaler.view.reads import NoDecision, Reads
+from autoscaler.view.summary import summaries
 from autoscaler.web.api.answers import RequestError, refusal_of
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources

@@ -4,21 +4,21 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.documents import notation
-from autoscaler.documents.events import EventDocument
-from autoscaler.documents.history import Column, Point, metric_columns
-from autoscaler.documents.instances import InstanceDocument
-from autoscaler.documents.level import Level
-from autoscaler.documents.metric import MetricDocument, average_words, current_words, target_decimal
-from autoscaler.documents.parts import lines_of, remarks, words_of
-from autoscaler.documents.rules import settings_lines
-from autoscaler.documents.sentences import past_remarks, without_value
-from autoscaler.documents.steering import PauseDocument
-from autoscaler.documents.summary import ConditionDocument, Summary
-from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import ConditionType, Direction, EventType, Phase
 from autoscaler.quantity import format_age, format_decimal, format_seconds
 from autoscaler.times import rfc3339
+from autoscaler.view import notation
+from autoscaler.view.events import EventDocument
+from autoscaler.view.history import Column, Point, metric_columns
+from autoscaler.view.instances import InstanceDocument
+from autoscaler.view.level import Level
+from autoscaler.view.metric import MetricDocument, average_words, current_words, target_decimal
+from autoscaler.view.parts import lines_of, remarks, words_of
+from autoscaler.view.rules import settings_lines
+from autoscaler.view.sentences import past_remarks, without_value
+from autoscaler.view.steering import PauseDocument
+from autoscaler.view.summary import ConditionDocument, Summary
+from autoscaler.view.verdict import AutoscalerState
 
 MEANINGS: Final[Mapping[AutoscalerState, str]] = {
     AutoscalerState.FAILING: "A metric, the target or a write failed",

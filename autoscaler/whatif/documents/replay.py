@@ -6,7 +6,7 @@ from math import ceil, isfinite
 from typing import Final
 
 from autoscaler.document import Document
-from autoscaler.documents.thinning import thinned_places
+from autoscaler.view.thinning import thinned_places
 from autoscaler.whatif.compare.comparison import Comparison, Part
 from autoscaler.whatif.compare.fit import Fit
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force

@@ -10,7 +10,7 @@ import pytest
 from autoscaler.record import Daemons, Leader
 from tests.decide.build import QUEUE_15, scaler
 from tests.decisions import NOW
-from tests.documents.lives import Recorded, open_state
+from tests.view.lives import Recorded, open_state
 from tests.web.serving import Daemon, Served, serving
 
 LEADER = Leader(

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from autoscaler.documents.verdict import AutoscalerState
 from autoscaler.model import Decision, Direction, ManualControls, Pause
+from autoscaler.view.verdict import AutoscalerState
 from autoscaler.web.page.listing import PAGE_ROWS, Entry, ListQuery, Order, entries, listing
 from tests.decide.build import CPU_60, scaler
 from tests.decisions import NOW, cpu, decision

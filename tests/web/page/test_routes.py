@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from autoscaler.config.grants import Grant
-from autoscaler.documents.discovered import DiscoveredList
 from autoscaler.errors import Problem, StateError
 from autoscaler.model import (
     Autoscaler,
@@ -27,13 +26,14 @@ from autoscaler.record.sizes import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
 from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
 from autoscaler.rules.schedules import Schedules
+from autoscaler.view.discovered import DiscoveredList
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.decide.build import state as of_size
-from tests.documents.lives import Recorded, open_state
 from tests.metrics.exposed import DISCOVERED
 from tests.replaced import replace
 from tests.steering import steer
+from tests.view.lives import Recorded, open_state
 from tests.web.serving import Daemon, Served, serving
 from tests.web.unix import THIS_USER
 

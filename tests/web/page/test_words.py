@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.documents.instances import InstanceDocument
-from autoscaler.documents.level import Level
-from autoscaler.documents.metric import metric, target_decimal
-from autoscaler.documents.summary import ConditionDocument
 from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, Phase, TargetType
 from autoscaler.times import rfc3339
+from autoscaler.view.instances import InstanceDocument
+from autoscaler.view.level import Level
+from autoscaler.view.metric import metric, target_decimal
+from autoscaler.view.summary import ConditionDocument
 from autoscaler.web.page import words
 from tests.decisions import NOW, cpu
 from tests.replaced import replace

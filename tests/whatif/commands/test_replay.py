@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.scene import Scene
-from tests.documents.lives import Recorded, open_state
+from tests.view.lives import Recorded, open_state
 
 
 def candidate(folder: Path, **changes: Any) -> str:

@@ -1,0 +1,132 @@
+"""One metric: numbers for charts, decimals for readers, and texts in kubectl's notation."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from autoscaler.document import Document
+from autoscaler.model import MetricOutcome, MetricSpec, MetricType, TargetType
+from autoscaler.quantity import format_decimal
+from autoscaler.text import count as count_of
+from autoscaler.text import listed
+from autoscaler.view import notation
+
+_NAMED: Final = 3
+"""Instances that a text lists."""
+
+
+class MetricDocument(Document):
+    """A metric's current value against its target."""
+
+    name: str
+    type: MetricType
+    target_type: TargetType
+    current: str | None
+    """In kubectl's notation: `63%`, `37500m`; null: the metric failed or was not queried."""
+    target: str
+    text: str
+    """Both for readers, as in `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`; `<unknown>/15` of a metric
+    that failed, `<not read>/15` of one that the decision did not need."""
+    value: float | None
+    """`current` as a number: percents for Utilization, else the quantity."""
+    target_value: float
+    error: str | None
+    """Why there is no value."""
+    total: float | None = None
+    """The value as a number if it has no average, because there are no instances; else null."""
+    missing: int = 0
+    """Running instances without a usable sample; 0 if the metric failed, or is not read per instance."""
+    warming: int = 0
+    """Running instances that warm up, so that their samples do not count; else as `missing`."""
+    on_fallback: bool = False
+    """Whether the metric has no value and its fallback is in force."""
+
+
+def metric(outcome: MetricOutcome) -> MetricDocument:
+    """Return the document of one outcome."""
+    return MetricDocument.of(
+        outcome,
+        target_type=outcome.target.type,
+        current=notation.value(outcome),
+        target=notation.target(outcome.target),
+        text=notation.metric(outcome),
+        value=number(outcome.current, outcome.target.type),
+        target_value=outcome.target.value / scale_of(outcome.target.type),
+        total=number(outcome.total, outcome.target.type),
+        missing=len(outcome.missing),
+        warming=len(outcome.aside),
+    )
+
+
+def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
+    """Return the metrics of a decision; if it read none, those of `specs` without values."""
+    return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
+
+
+def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
+    """Return which instances have no usable sample, such as `4 of 5 instances have no sample of inflight: web-2, …`,
+    and which warm up.
+
+    None: the sample of every running instance counts for each metric.
+    """
+    texts = []
+    for outcome in outcomes:
+        count = len(outcome.missing)
+        if count:
+            have = "has" if count == 1 else "have"
+            names = listed(outcome.missing, _NAMED)
+            texts.append(f"{count} of {outcome.running} instances {have} no sample of {outcome.name}: {names}")
+        if outcome.aside:
+            warming = count_of(len(outcome.aside), "instance warms up", "instances warm up")
+            texts.append(f"{warming}: {listed(outcome.aside, _NAMED)}")
+    return "; ".join(dict.fromkeys(texts)) or None
+
+
+def unread(spec: MetricSpec) -> MetricOutcome:
+    """Return an outcome without a value."""
+    return MetricOutcome(spec.name, spec.type, spec.target)
+
+
+def scale_of(kind: TargetType) -> int:
+    """Return the divisor from a kept whole number to its unit."""
+    return 1 if kind is TargetType.UTILIZATION else 1000
+
+
+def number(value: int | None, kind: TargetType) -> float | None:
+    """Return a kept value as a number in its unit."""
+    return None if value is None else value / scale_of(kind)
+
+
+def decimal(value: float, kind: TargetType) -> str:
+    """Return a value in its unit for readers: `63%`, `8.33`."""
+    return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
+
+
+def current_decimal(metric: MetricDocument) -> str | None:
+    """Return a metric's current value for readers: `8.33`, `25 in total`; None: the metric failed or was not read."""
+    if metric.total is not None:
+        return f"{decimal(metric.total, metric.target_type)} in total"
+    return None if metric.value is None else decimal(metric.value, metric.target_type)
+
+
+def current_words(metric: MetricDocument) -> str:
+    """Return a metric's current value for readers, else `<unknown>` or `<not read>`."""
+    current = current_decimal(metric)
+    return notation.absent(metric.error) if current is None else current
+
+
+def target_decimal(metric: MetricDocument) -> str:
+    """Return a metric's target for readers."""
+    return decimal(metric.target_value, metric.target_type)
+
+
+def average_words(metric: MetricDocument) -> str:
+    """Return the kind of average: `average utilization`, `average`; empty for a value that is no average."""
+    if metric.total is not None:
+        return ""
+    match metric.target_type:
+        case TargetType.UTILIZATION:
+            return "average utilization"
+        case TargetType.AVERAGE_VALUE:
+            return "average"
+        case TargetType.VALUE:
+            return ""

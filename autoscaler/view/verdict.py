@@ -1,0 +1,203 @@
+"""Judges a decision: the list, the log, the metrics, the page and the terminal all show this verdict."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from autoscaler.model import (
+    CONNECTION_LIMITS,
+    HPA,
+    TARGET,
+    Condition,
+    ConditionType,
+    Decision,
+    Direction,
+    ManualControls,
+    MetricOutcome,
+    Proposed,
+    Reason,
+    Step,
+)
+from autoscaler.rules import RULES, changes_proposals
+from autoscaler.view.level import Level, wants_more_than_allowed
+
+_RESTS: Final = frozenset([(kind.name, kind.rests) for kind in RULES if kind.rests])
+"""Source and reason of the steps of targets that need nothing."""
+
+
+class AutoscalerState(StrEnum):
+    """The state of an autoscaler: the most urgent that applies."""
+
+    UNKNOWN = "unknown"
+    """No decision yet."""
+    FAILING = "failing"
+    """A metric, the target or a write failed."""
+    PAUSED = "paused"
+    """An operator's pause is in force."""
+    HELD = "held"
+    """The target, a brake or an earlier failure prevents a change of size."""
+    DISABLED = "disabled"
+    """The target's size was set to 0."""
+    IDLE = "idle"
+    """Nothing is active, and the target has no instances."""
+    LIMITED = "limited"
+    """Bounds or policies prevent the size that the metrics ask for."""
+    STABILIZING = "stabilizing"
+    """A stabilization window prevents it."""
+    SCALING = "scaling"
+    """The last decision wrote another size, or proposed one in a dry run."""
+    STEADY = "steady"
+
+
+class Verdict(NamedTuple):
+    """The judgement of one autoscaler's last decision."""
+
+    state: AutoscalerState = AutoscalerState.UNKNOWN
+    level: Level = Level.NORMAL
+    """How much attention the state deserves."""
+    condition: Condition | None = None
+    """The most important one; see `headline`."""
+    direction: Direction | None = None
+    """From the size to the wanted one; None: these are equal, or one is unknown."""
+    limited_by: str | None = None
+    """What changed the number after the metrics, or prevented the write."""
+
+
+def verdict(decision: Decision | None, steering: ManualControls) -> Verdict:
+    """Return the verdict on the last decision, if there is one. `steering`: in force now."""
+    if decision is None:
+        return Verdict()
+    found = state(decision, steering)
+    towards = direction(decision.current, decision.desired) if decision.current is not None else None
+    return Verdict(found, _level(found, decision), headline(decision), towards, _limited_by(decision))
+
+
+def headline(decision: Decision) -> Condition | None:
+    """Return the decision's most important condition.
+
+    The first of: AbleToScale False, ScalingActive False, ScalingLimited True, AbleToScale. None without any.
+    """
+    able, active, limited = main_conditions(decision)
+    if able is not None and not able.status:
+        return able
+    if active is not None and not active.status:
+        return active
+    if limited is not None and limited.status:
+        return limited
+    return able
+
+
+def main_conditions(decision: Decision) -> tuple[Condition | None, Condition | None, Condition | None]:
+    """Return AbleToScale, ScalingActive and ScalingLimited."""
+    found = {condition.type: condition for condition in decision.conditions}
+    able, active = found.get(ConditionType.ABLE_TO_SCALE), found.get(ConditionType.SCALING_ACTIVE)
+    return able, active, found.get(ConditionType.SCALING_LIMITED)
+
+
+def direction(size: int | None, wanted: int | None) -> Direction | None:
+    """Return the direction from one size to another; None: these are equal, or one is unknown."""
+    if size is None or wanted is None or wanted == size:
+        return None
+    return Direction.OUT if wanted > size else Direction.IN
+
+
+def winner(decision: Decision) -> MetricOutcome | None:
+    """Return the metric that the decision follows: the first of those that ask for most. None: no metric was used."""
+    if not any(step.reason == Reason.VALID_METRIC_FOUND for step in decision.trace):
+        return None
+    asking = [metric for metric in decision.metrics if metric.proposal is not None]
+    return max(asking, key=lambda metric: metric.proposal or 0, default=None)
+
+
+def limits(decision: Decision) -> Sequence[Step]:
+    """Return the steps that changed the number after the metrics, up to the size that is wanted."""
+    wanted = takewhile(lambda step: step.reason != Reason.RESCALE, decision.trace)
+    return [step for step in wanted if step.reason in _LIMITS or _is_rules(step)]
+
+
+def _is_rules(step: Step) -> bool:
+    others = step.source not in (HPA, TARGET) and step.reason != Reason.VALID_METRIC_FOUND
+    return others and not changes_proposals(step.source)
+
+
+def resting(decision: Decision) -> str | None:
+    """Return the rule, by its name, for which the target was idle, held or not; None: it was not idle."""
+    return next((step.source for step in decision.trace if (step.source, step.reason) in _RESTS), None)
+
+
+def state(decision: Decision | None, steering: ManualControls) -> AutoscalerState:
+    """Return the state after the last decision, if there is one."""
+    if decision is None:
+        return AutoscalerState.UNKNOWN
+    if decision.error is not None:
+        return AutoscalerState.FAILING
+    if steering.pause is not None:
+        return AutoscalerState.PAUSED
+    able, active, limited = main_conditions(decision)
+    if able is not None and not able.status:
+        return AutoscalerState.HELD
+    if active is not None and active.reason == Reason.SCALING_DISABLED:
+        return AutoscalerState.DISABLED
+    if decision.written is not None or isinstance(decision.outcome, Proposed):
+        return AutoscalerState.SCALING
+    if resting(decision) is not None:
+        return AutoscalerState.IDLE
+    if limited is not None and limited.status:
+        return AutoscalerState.LIMITED
+    if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
+        return AutoscalerState.STABILIZING
+    return AutoscalerState.STEADY
+
+
+def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState, ...]:
+    """Return the state, and PAUSED beside a more urgent one: an operator who repairs a failure must know of it."""
+    return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
+
+
+_LEVELS: Final[Mapping[AutoscalerState, Level]] = {
+    AutoscalerState.FAILING: Level.ERROR,
+    AutoscalerState.PAUSED: Level.WARNING,
+    AutoscalerState.HELD: Level.WARNING,
+    AutoscalerState.DISABLED: Level.WARNING,
+    AutoscalerState.SCALING: Level.ACTIVE,
+}
+"""The states with a fixed level; the others are NORMAL."""
+
+
+def _level(state: AutoscalerState, decision: Decision) -> Level:
+    """Return how much attention the state of `decision` deserves.
+
+    `limited` is a warning only if a metric asks for more than the maximum, or than the connection has room for. In
+    any state these are warnings: a warning of the target, such as workers that cannot start; a brake that is on; a
+    metric without a sample of most instances.
+    """
+    found = _LEVELS.get(state, Level.NORMAL)
+    if found is Level.ERROR:
+        return found
+    capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
+    unmeasured = any(metric.mostly_missing for metric in decision.metrics)
+    memories = decision.remembered.rules.of
+    needed = any(kind.needs_operator(memories[kind.name]) for kind in RULES if kind.name in memories)
+    return Level.WARNING if capped or decision.warnings or needed or unmeasured else found
+
+
+_LIMITS = frozenset(
+    {
+        Reason.SCALE_DOWN_STABILIZED,
+        Reason.SCALE_UP_STABILIZED,
+        Reason.SCALE_UP_LIMIT,
+        Reason.SCALE_DOWN_LIMIT,
+        Reason.TOO_FEW_REPLICAS,
+        Reason.TOO_MANY_REPLICAS,
+        *CONNECTION_LIMITS,
+    }
+)
+
+
+def _limited_by(decision: Decision) -> str | None:
+    details = [step.detail for step in limits(decision)]
+    able, *_ = main_conditions(decision)
+    if able is not None and not able.status:
+        details.append(able.message)
+    return "; ".join(details) or None

@@ -1,0 +1,80 @@
+"""Autoscalers on a virtual clock whose cycles are recorded in a real state."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from autoscaler.config.settings import Settings
+from autoscaler.decide import apply_outcome, decide
+from autoscaler.model import Autoscaler, Decision, Failure, Observation, Observed, Reading, TargetState, Written
+from autoscaler.moment import Moment
+from autoscaler.record import Archive, Ledger, Retention, State
+from autoscaler.view.reads import Reads
+from tests.decide.build import NOW, samples, state, value
+from tests.replaced import replace
+
+
+@contextmanager
+def open_state(folder: Path) -> Iterator[State]:
+    opened = State.open(None, folder, Retention())
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+class Recorded:
+    """One autoscaler on a virtual clock; every write succeeds at once, every cycle is recorded."""
+
+    def __init__(self, ledger: Ledger, autoscaler: Autoscaler, size: int = 3) -> None:
+        """`ledger` is that of the connection of the target."""
+        self.ledger, self.autoscaler, self.size, self.now = ledger, autoscaler, size, NOW
+
+    def step(self, *readings: Reading | Failure, target: TargetState | None = None, after: float = 15) -> Decision:
+        """Run one cycle `after` seconds later."""
+        self.now += timedelta(seconds=after)
+        observed = Observation(target or state(self.size), readings)
+        history = self.ledger.recall([self.autoscaler])[self.autoscaler.name]
+        made = decide(self.autoscaler, observed, history, self.now)
+        if made.change is not None:
+            self.size = made.change.size
+            made = apply_outcome(made, Written(self.size))
+        self.ledger.record({made.name: self.autoscaler}, Observed({made.name: observed}), [made])
+        return made
+
+    def cpu(self, percent: int, after: float = 15) -> Decision:
+        """Run a cycle in which each instance uses this percentage of its request of one core."""
+        at = self.now + timedelta(seconds=after)
+        return self.step(samples([percent * 10] * self.size, at), after=after)
+
+    def queue(self, length: int, after: float = 15) -> Decision:
+        """Run a cycle in which an External metric has this value."""
+        return self.step(value(length * 1000), after=after)
+
+
+class StoppedClock:
+    """A clock that does not advance."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.wall, self.seconds = now, 0.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def moment(self) -> Moment:
+        return Moment(self.wall, "boot", timedelta(seconds=self.seconds))
+
+
+def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
+    """Return the autoscaler with this name, and with a target of that name."""
+    return replace(autoscaler, name=name, target=replace(autoscaler.target, name=name))
+
+
+def reads_of(archive: Archive, scalers: Sequence[Autoscaler] | None, now: datetime = NOW) -> Reads:
+    """What can be read of a state. `scalers`: the configuration's; None: it is unknown."""
+    settings = None if scalers is None else Settings(Path("autoscaler.yaml"), {}, {}, tuple(scalers))
+    return Reads(archive, lambda: settings, StoppedClock(now))

@@ -1,0 +1,114 @@
+"""What is shown of an autoscaler with brakes, and whether predictions come true."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoscaler.model import Instance, ManualControls, Rules, TargetState
+from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.view.explanation import Explanation
+from autoscaler.view.level import Level
+from autoscaler.view.summary import summary
+from autoscaler.view.verdict import AutoscalerState
+from tests.decide.build import QUEUE_15, scaler, value
+from tests.decide.outage import CALM
+from tests.replaced import replace
+from tests.rules.braking import workers
+from tests.view.test_explain import Diary
+
+MINUTE = timedelta(minutes=1)
+ALL = Brakes(UnfulfilledBrake(30, MINUTE), LossBrake(30, 2 * MINUTE), OutsideChangeBrake(3 * MINUTE))
+
+
+class BrakedDiary(Diary):
+    """An autoscaler that follows a queue, 15 for each instance, at once unless a brake prevents it."""
+
+    def __init__(self, size: int = 10, brakes: Brakes = ALL) -> None:
+        super().__init__(replace(scaler(QUEUE_15, behavior=CALM), rules=Rules([brakes])), size)
+
+    def cycle(self, wanted: int, running: int | None = None, set_to: int | None = None) -> Explanation:
+        """Run one cycle. `set_to` is a size that is set from outside before it."""
+        self.size = self.size if set_to is None else set_to
+        there: tuple[Instance, ...] = workers(self.size if running is None else min(running, self.size))
+        self.step(value(15_000 * wanted), target=TargetState(self.size, len(there), there))
+        return self.explained()
+
+
+def test_an_active_brake_is_a_step_and_a_hurdle() -> None:
+    """The explanation includes when the size will change."""
+    diary = BrakedDiary()
+    diary.cycle(10)
+    told = diary.cycle(4, set_to=12)
+    assert [step.reason for step in told.trace][-1] == "OutsideChange"
+    assert told.if_unchanged is not None
+    assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (4, 3 * MINUTE)
+    assert any("In the way: something else set the size from 10 to 12" in line for line in told.lines)
+
+
+def test_all_active_brakes_are_listed_in_order() -> None:
+    diary = BrakedDiary()
+    diary.cycle(10)
+    told = diary.cycle(4, running=5, set_to=12)
+    assert [step.reason for step in told.trace][-2:] == ["InstancesLost", "OutsideChange"]
+    assert [(each.brake, each.reason) for each in dict(told)["brakes"]] == [
+        ("loss", "InstancesLost"),
+        ("outsideChange", "OutsideChange"),
+    ]
+
+
+def test_a_brake_that_prevents_nothing_is_mentioned_once() -> None:
+    diary = BrakedDiary(brakes=Brakes(loss=LossBrake()))
+    diary.cycle(10)
+    told = diary.cycle(10, running=5)
+    (line,) = [line for line in told.lines if "brake" in line]
+    assert line.startswith("The brake loss was on, and had no change to prevent: 5 of 10 running units were gone")
+
+
+def test_an_active_brake_is_a_warning() -> None:
+    """It is one also while it prevents nothing, because something is wrong with the target."""
+    diary = BrakedDiary()
+    diary.cycle(10)
+    for wanted, state in ((12, AutoscalerState.STEADY), (4, AutoscalerState.HELD)):
+        diary.cycle(wanted, set_to=12)
+        assert diary.newest is not None
+        shown = summary("web", diary.autoscaler, diary.newest.decision, ManualControls(), configured=True)
+        assert (shown.state, shown.level) == (state, Level.WARNING)
+        assert [each.brake for each in dict(shown)["brakes"]] == ["outsideChange"]
+
+
+cycles = st.lists(
+    st.tuples(st.integers(1, 20), st.none() | st.integers(0, 20), st.sampled_from([None, None, 3, 9, 15])),
+    min_size=1,
+    max_size=12,
+)
+rules = st.builds(
+    Brakes,
+    st.sampled_from([None, ALL.unfulfilled]),
+    st.sampled_from([None, ALL.loss]),
+    st.sampled_from([None, ALL.outside_change]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cycles, rules)
+def test_the_predicted_change_of_an_unchanged_target_comes_true(
+    before: Sequence[tuple[int, int | None, int | None]], brakes: Brakes
+) -> None:
+    """Time and size are as predicted, after any past."""
+    diary = BrakedDiary(brakes=brakes)
+    for wanted, running, set_to in before:
+        told = diary.cycle(wanted, running, set_to)
+    if told.written is not None:
+        return
+    assert diary.newest is not None
+    observed = diary.newest.observation
+    assert observed is not None
+    for _ in range(40):
+        made = diary.step(*observed.readings, target=observed.target)  # type: ignore[arg-type]  # it was read
+        if made.change is not None:
+            assert told.if_unchanged is not None
+            assert (told.if_unchanged.at, told.if_unchanged.size) == (made.now, made.change.size)
+            return
+    assert told.if_unchanged is None
