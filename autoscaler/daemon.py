@@ -23,7 +23,7 @@ from autoscaler.logger import Logger
 from autoscaler.notify import Notifier
 from autoscaler.runtime import Leadership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
-from autoscaler.runtime.building import Builder
+from autoscaler.runtime.building import Builder, NotBuilt
 from autoscaler.runtime.following import Following
 from autoscaler.runtime.options import make_state_folder, open_state, read, read_web
 from autoscaler.runtime.outside import Outside
@@ -141,9 +141,12 @@ class Daemon:
     def _follow_first(self) -> None:
         """Raises AdapterError, Stopping and StateError.
 
-        Alone on its state, a daemon does not start while a shard is late. One that shares it tries again, as later.
+        Alone on its state, a daemon does not start while a shard is late. One that shares it tries again, as later. So
+        does any daemon for an adapter whose constructor does not return, and serves the other connections.
         """
         failure = self._following.begin()
+        if isinstance(failure, NotBuilt) and not self._options.once:
+            return
         if failure is not None and (self._leadership is None or self._alone):
             raise failure
 

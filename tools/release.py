@@ -70,12 +70,27 @@ def release(project: Path, version: str, date: str) -> Path:
 
 
 def cut(changelog: str, version: str, date: str) -> tuple[str, str]:
-    """Return the changelog with the unreleased section under this version, and that section's text. Raises Refused."""
+    """Return the changelog with the version's section dated, and that section's text. Raises Refused.
+
+    The section is what is under [Unreleased], or one of this version that was prepared under its own heading.
+    """
     head, heading, rest = changelog.partition(_UNRELEASED)
-    notes = rest.partition("\n## [")[0].strip()
+    notes, rest = _section(rest)
+    prepared = re.match(rf"## \[{re.escape(version)}\].*\n", rest)
+    if prepared and notes:
+        raise Refused(f"CHANGELOG.md has a section {version} and entries under [Unreleased]; move them into it")
+    if prepared:
+        notes, rest = _section(rest[prepared.end() :])
     if not heading or not notes:
         raise Refused("CHANGELOG.md has nothing under [Unreleased]; write down what users will notice")
-    return f"{head}{_UNRELEASED}\n## [{version}] - {date}\n{rest}", f"{notes}\n"
+    dated = f"{head}{_UNRELEASED}\n## [{version}] - {date}\n\n{notes}\n"
+    return f"{dated}\n{rest}" if rest else dated, f"{notes}\n"
+
+
+def _section(text: str) -> tuple[str, str]:
+    """Return the text before the next version's heading, and the rest from there."""
+    following = text.find("\n## [")
+    return (text.strip(), "") if following < 0 else (text[:following].strip(), text[following + 1 :])
 
 
 def write_checksums(folder: Path) -> None:

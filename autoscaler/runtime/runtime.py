@@ -139,7 +139,8 @@ class Runtime:
         kept = {
             name for name, one in self.running.items() if name in wanted and wanted[name].adapter == one.wanted.adapter
         }
-        built = self._builder.build_all({name: wanted[name] for name in self._usable(wanted) if name not in kept})
+        new = {name: wanted[name] for name in self._usable(wanted) if name not in kept}
+        built = self._builder.build_all(new, self.running)
         try:
             also()
             self._end([self.running.pop(name) for name in self.running.keys() - kept])
@@ -152,7 +153,7 @@ class Runtime:
         for name, one in self.running.items():
             if one.follow(wanted[name]):
                 self.shards.reschedule(one.shard)
-        return self._begin_all(built.keys(), {}, built)
+        return self._begin_all(new.keys(), {}, built)
 
     def _configure(self, settings: Settings) -> None:
         self.changes += 1

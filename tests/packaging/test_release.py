@@ -104,6 +104,26 @@ def test_a_changed_tree_is_refused(clone: Path) -> None:
         release(clone, "0.2.0", "2026-05-01")
 
 
+def test_a_section_that_was_prepared_under_its_version_gets_the_date_of_the_release() -> None:
+    """The first release is described before it is made."""
+    prepared = _CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [0.2.0] - 2026-04-01\n")
+    assert cut(prepared, "0.2.0", "2026-05-01") == cut(_CHANGELOG, "0.2.0", "2026-05-01")
+
+
+def test_an_entry_beside_a_prepared_section_is_not_forgotten() -> None:
+    prepared = _CHANGELOG.replace("### Added", "- It.\n\n## [0.2.0] - 2026-04-01\n\n### Added")
+    with pytest.raises(Refused, match=r"a section 0\.2\.0 and entries under"):
+        cut(prepared, "0.2.0", "2026-05-01")
+
+
+def test_this_projects_changelog_has_a_date_for_each_version() -> None:
+    """`make release` finds its section by these headings."""
+    unreleased, *versions = re.findall(r"^## (.*)$", (PROJECT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert unreleased == "[Unreleased]"
+    assert versions
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", each) for each in versions)
+
+
 @pytest.mark.parametrize("changelog", ["# Changelog\n", "## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- It.\n"])
 def test_a_release_without_notes_is_refused(changelog: str) -> None:
     """Users could not decide whether to upgrade."""
