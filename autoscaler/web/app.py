@@ -155,6 +155,8 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
         raw += part
         if len(raw) > _MAX_BODY_BYTES:
             raise RequestError(ErrorType.BAD_DATA, f"the body is longer than {_MAX_BODY_BYTES} bytes; shorten it")
+    if "malformed" in request.scope["state"]:
+        raise RequestError(ErrorType.BAD_DATA, "the body is not valid HTTP; send its length, or valid chunks")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if (raw and kind != JSON) or (not raw and kind not in ("", JSON)):
         raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")

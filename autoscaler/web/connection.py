@@ -14,8 +14,6 @@ from uvicorn.server import ServerState
 
 _AWAITED: Final = (h11.IDLE, h11.SEND_BODY)
 """The client's states while its request is incomplete."""
-_UNANSWERED: Final = (h11.IDLE, h11.SEND_RESPONSE)
-"""The server's states before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,8 @@ class Connection(H11Protocol):
     scaling needs, and must not lock out an operator. uvicorn's `limit_concurrency` would answer the operator with 503.
 
     Each request's `scope["state"]` identifies the client: `certificate`, the common name of the verified client
-    certificate, or `peer`, the uid at the other end of a Unix socket.
+    certificate, or `peer`, the uid at the other end of a Unix socket. `malformed` is set when the body is not HTTP; it
+    then seems to end.
     """
 
     def __init__(
@@ -76,11 +75,18 @@ class Connection(H11Protocol):
         self._set_deadline()
 
     def send_400_response(self, msg: str) -> None:
-        """Uvicorn calls it for a request that is not HTTP, also in its body, when the answer may have begun."""
-        if self.conn.our_state in _UNANSWERED and (self.cycle is None or self.cycle.response_complete):
+        """Uvicorn calls it for a request, or the rest of one, that is not HTTP.
+
+        A body's fault is left to the request's handler, because the guard may refuse the client.
+        """
+        if self.conn.our_state is h11.IDLE:
             super().send_400_response(msg)
-        else:
+        elif self.cycle.response_complete:
             self.transport.abort()
+        else:
+            self.cycle.scope["state"]["malformed"] = True
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Asyncio calls it when the connection has closed."""

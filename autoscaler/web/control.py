@@ -93,7 +93,7 @@ class ControlGuard:
         except RequestError as error:
             await failure(error.kind, str(error))(scope, receive, send)
             return
-        scope["change_refused"] = ""
+        scope["may_change"] = True
         await self._app(scope, receive, send)
 
 

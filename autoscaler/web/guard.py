@@ -8,6 +8,8 @@
   to every client.
 - Request smuggling: a request with an ambiguous end is refused, and its connection closed.
 
+No check reads the body, so a client without rights learns nothing from what it sends.
+
 Sources: OWASP's Cross-Site Request Forgery Prevention Cheat Sheet; the Fetch Metadata and Fetch standards.
 """
 
@@ -15,7 +17,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from typing import Final, NoReturn
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,7 +39,6 @@ _SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_INSTEAD: Final = "on the daemon's machine, `autoscaler pause`, `resume` and `override` use its control socket"
 _OF_ONE: Final = re.compile(f"{PREFIX}/autoscalers/(.+)/(?:pause|resume|override)|/autoscalers/(.+)")
 """Paths that concern one autoscaler: those of the API's changes, and its page."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF-8"'}
@@ -46,7 +47,7 @@ _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF
 class Guard:
     """ASGI middleware that sets `scope["user"]`: the logged-in user, else the client certificate's name, or None.
 
-    `scope["change_refused"]` says why this client must not make changes, for the page; empty: it may.
+    `scope["may_change"]` says whether this client may change what the path names, for the page.
     """
 
     def __init__(
@@ -89,20 +90,34 @@ class Guard:
             await send(message)
 
         headers = Headers(scope=scope)
+        # two servers could see different ends: request smuggling (RFC 9112, 6.1)
+        ambiguous = "content-length" in headers and "transfer-encoding" in headers
         try:
-            _refuse_ambiguous(headers)
-            self._refuse_rebinding(headers)
-            changes = scope["method"] not in _READS
-            if changes:
-                _refuse_other_sites(headers, scope["scheme"])
-            scope["user"] = user = await self._user(scope, headers)
-            scope["change_refused"] = self._change_refused(user, scope["path"])
-            if changes:
-                _refuse_change(scope["change_refused"])
+            await self._authorize(scope, headers)
+            if ambiguous:
+                _refuse(ErrorType.BAD_DATA, "both Content-Length and Transfer-Encoding are given; send one of them")
         except RequestError as refusal:
-            await failure(refusal.kind, str(refusal), refusal.headers)(scope, receive, send_guarded)
+            closing = {"Connection": "close"} if ambiguous else {}
+            answer = failure(refusal.kind, str(refusal), closing | dict(refusal.headers or {}))
+            await answer(scope, receive, send_guarded)
             return
         await self._app(scope, receive, send_guarded)
+
+    async def _authorize(self, scope: Scope, headers: Headers) -> None:
+        """Set the scope's `user` and `may_change`. Raises RequestError for a client without the right."""
+        self._refuse_rebinding(headers)
+        changes = scope["method"] not in _READS
+        if changes:
+            _refuse_other_sites(headers, scope["scheme"])
+        scope["user"] = user = await self._user(scope, headers)
+        scope["may_change"] = self._may_change(user, scope["path"])
+        if changes and not scope["may_change"]:
+            who = "this client" if user is None else f"the user {user[:64]!r}"
+            _refuse(
+                ErrorType.FORBIDDEN,
+                f"{who} may only read here, because web.operators does not name it; run autoscaler pause, resume or "
+                "override on the daemon's machine",
+            )
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
         if self._config.tls is not None or self._config.users:
@@ -110,7 +125,7 @@ class Guard:
         given = headers.get("host")
         if given is None or self._is_ours(_host_of(given)):
             return
-        raise RequestError(
+        _refuse(
             ErrorType.FORBIDDEN,
             f"the Host header names {given[:100]!r}, which is not a known name of this machine; use its address, or "
             "add the name to web.allowedHosts",
@@ -136,43 +151,28 @@ class Guard:
             return user
         user = await credentials.user(given)
         if user is None:
-            raise RequestError(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
+            _refuse(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user
 
-    def _change_refused(self, user: str | None, path: str) -> str:
-        """Return why this client must not change what the path names; empty: it may."""
-        if user is not None and user in self._web.operators:
-            return ""
+    def _may_change(self, user: str | None, path: str) -> bool:
+        if user is None or user in self._web.operators:
+            return user is not None
         one = _OF_ONE.fullmatch(path)
-        if user is not None and one is not None and user in self._operators_of(one[1] or one[2]):
-            return ""
-        if user is not None:
-            return f"the user {user[:64]!r} may only read: web.operators does not name it; {_INSTEAD}"
-        return f"only users that web.operators names make changes over TCP; {_INSTEAD}"
+        return one is not None and user in self._operators_of(one[1] or one[2])
 
 
-def _refuse_ambiguous(headers: Mapping[str, str]) -> None:
-    """Refuse a request whose end two servers could see differently: request smuggling (RFC 9112, 6.1)."""
-    if "content-length" in headers and "transfer-encoding" in headers:
-        message = "both Content-Length and Transfer-Encoding are given; send one of them"
-        raise RequestError(ErrorType.BAD_DATA, message, {"Connection": "close"})
-
-
-def _refuse_change(why: str) -> None:
-    if why:
-        raise RequestError(ErrorType.FORBIDDEN, why)
+def _refuse(kind: ErrorType, message: str, headers: Mapping[str, str] | None = None) -> NoReturn:
+    raise RequestError(kind, message, headers)
 
 
 def _refuse_other_sites(headers: Mapping[str, str], scheme: str) -> None:
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     if site not in ("none", "same-origin"):
-        raise RequestError(
-            ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})"
-        )
+        _refuse(ErrorType.FORBIDDEN, f"a page of another site sent the request (Sec-Fetch-Site: {site[:40]})")
     ours = f"{scheme}://{headers.get('host', '')}".lower()
     # Behind a proxy that terminates TLS, the origin is https. No page can forge "same-origin".
     if origin is not None and origin.lower() != ours and site != "same-origin":
-        raise RequestError(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
+        _refuse(ErrorType.FORBIDDEN, f"a page of another origin sent the request (Origin: {origin[:100]})")
 
 
 def _host_of(header: str) -> str:

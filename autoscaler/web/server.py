@@ -73,7 +73,7 @@ class WebServer:
         scheme = "http" if config.tls is None else "https"
         self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         """The server's URL; with port 0, with the port found."""
-        app = application(sources, logger, with_users=bool(config.users), pages=pages)
+        self.app = app = application(sources, logger, with_users=bool(config.users), pages=pages)
         host = listen.rpartition(":")[0].strip("[]")
         self._guard = Guard(app, config, sources.settings().web, host, sources.operators_of)
         settings = _settings(self._guard)

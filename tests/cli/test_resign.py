@@ -24,7 +24,7 @@ def test_resign_fails_without_permission(online: ServedScene) -> None:
     before = online.daemon.resignations
     said = online.run("resign", "--server", online.served.server.url)
     assert (said.code, said.out) == (1, "")
-    assert "only users that web.operators names make changes over TCP" in said.err
+    assert "this client may only read here, because web.operators does not name it" in said.err
     assert online.daemon.resignations == before
 
 

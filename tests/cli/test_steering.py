@@ -21,7 +21,7 @@ def test_a_pause_records_the_user_and_the_reason(online: ServedScene) -> None:
 def test_a_tcp_client_that_is_no_operator_is_refused(online: ServedScene) -> None:
     said = online.run("pause", "jobs", "--server", online.served.server.url)
     assert said.code == 1
-    assert "only users that web.operators names make changes over TCP" in said.err
+    assert "this client may only read here, because web.operators does not name it" in said.err
     assert steering(online, "jobs") is None
 
 

@@ -203,7 +203,7 @@ def test_a_user_who_is_not_an_operator_only_reads(daemon: Daemon, config: Path) 
         for path in (PAUSE, "/-/reload", "/-/resign", "/api/v1/pause", "/api/v1/resume"):
             answer = served.post(path, {"all": True} if path.startswith("/api/v1/pause") else None)
             assert answer.status_code == 403
-            assert "may only read: web.operators does not name it" in answer.json()["error"]
+            assert "may only read here, because web.operators does not name it" in answer.json()["error"]
         assert served.post(PAUSE, auth=(ANN, PASSWORD)).status_code == 200
         served.server.follow(load_web_config(config), WebSettings(operators=("scraper",)))
         assert served.post(PAUSE).status_code == 200
@@ -218,7 +218,7 @@ def test_a_reader_sees_no_forms_and_the_reason(daemon: Daemon, config: Path) -> 
     with serving(daemon, config) as served:
         of_reader = served.get("/autoscalers/web", auth=("scraper", PASSWORD)).text
         of_ann = served.get("/autoscalers/web", auth=(ANN, PASSWORD)).text
-    assert "Read-only: the user &#39;scraper&#39; may only read" in of_reader
+    assert "Read-only here. Run: <code>autoscaler pause web</code>" in of_reader
     assert "data-action" not in of_reader
     assert "data-action" in of_ann
 

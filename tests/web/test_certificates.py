@@ -69,7 +69,9 @@ def test_an_operator_s_certificate_allows_changes(
         assert served.get("/metrics", verify=verify, cert=(str(scraper.cert), str(scraper.key))).status_code == 200
         refused = served.post(PAUSE, verify=verify, cert=(str(scraper.cert), str(scraper.key)))
         assert refused.status_code == 403
-        assert "the user 'scraper' may only read: web.operators does not name it" in refused.json()["error"]
+        assert (
+            "the user 'scraper' may only read here, because web.operators does not name it" in refused.json()["error"]
+        )
     with serving(daemon, config) as served:
         assert served.post(PAUSE, verify=str(authority.ca), cert=(str(ann.cert), str(ann.key))).status_code == 200
     pause = daemon.state.archive.steering()["web"].pause

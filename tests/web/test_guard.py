@@ -125,7 +125,7 @@ def test_without_operators_nothing_changes_over_tcp(served: Served) -> None:
         headers = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Forwarded-User": "ann"}
         answer = served.post_over_tcp(path, {}, headers=headers)
         assert answer.status_code == 403
-        assert "only users that web.operators names make changes over TCP" in answer.json()["error"]
+        assert "this client may only read here, because web.operators does not name it" in answer.json()["error"]
     assert untouched(served.daemon)
 
 

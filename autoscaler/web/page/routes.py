@@ -147,7 +147,7 @@ class _Page:
             history=None if skips_table else self._reads.get_history(name, times),
             view=_explanation_view(self._reads, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
-            change_refused=request.scope["change_refused"],
+            may_change=request.scope["may_change"],
             cuts=self._cuts(),
         )
 
