@@ -1,4 +1,4 @@
-"""A state that an earlier version wrote is migrated; its decisions are repeated, and everything in it goes on."""
+"""A state that an earlier version or a release wrote is opened; its decisions are repeated, and all in it goes on."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,17 +8,29 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from autoscaler.decide import decide
-from autoscaler.model import Autoscaler, Observed
-from autoscaler.record import Record, Retention, State, schema, versions
+from autoscaler.model import Autoscaler, History, Observed
+from autoscaler.record import Ledger, Record, Retention, State, schema, versions
 from autoscaler.rules import RULES
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 from autoscaler.version import VERSION
 from autoscaler.whatif.replay.repetition import repeated, same_decision
 from tests.decide.build import NOW
-from tests.record.golden.write import HERE, LOADS, PERIOD, SCHEMA, identify_of, observation_of, run, scalers_of
+from tests.record.golden.write import (
+    HERE,
+    LOADS,
+    PERIOD,
+    SCHEMA,
+    identify_of,
+    observation_of,
+    of_connection,
+    run,
+    scalers_of,
+)
 from tests.record.postgresql import empty_state
 
 OLDEST = 13
+NUMBERS = sorted(int(file.stem.removeprefix("state-")) for file in HERE.glob("state-*.db"))
+"""The versions with a golden state."""
 
 
 def sqlite(number: int, folder: Path, _request: pytest.FixtureRequest) -> str:
@@ -60,50 +72,56 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], State]]:
         state.close()
 
 
-def test_each_version_before_this_one_has_a_golden_state_and_a_step() -> None:
-    for number in range(OLDEST, schema.VERSION):
-        assert (HERE / f"state-{number}.db").exists()
-        assert (HERE / f"state-{number}.sql").exists()
+def test_each_step_of_the_schema_begins_at_a_golden_state_or_at_the_end_of_a_step() -> None:
+    """A version that no release has needs no golden state of its own."""
+    assert NUMBERS[0] == OLDEST
+    assert NUMBERS[-1] <= schema.VERSION
+    assert sorted(int(file.stem.removeprefix("state-")) for file in HERE.glob("state-*.sql")) == NUMBERS
     assert list(versions.MIGRATIONS) == list(range(OLDEST, schema.VERSION))
 
 
-@pytest.mark.parametrize("number", range(OLDEST, schema.VERSION))
-def test_a_golden_state_is_migrated_and_goes_on(
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_golden_state_is_opened_and_goes_on(
     number: int, old: Callable[[int], str], opened: Callable[[str], State], tmp_path: Path
 ) -> None:
     scalers, url = scalers_of(tmp_path), old(number)
     state = opened(url)
+    scalers = [each for each in scalers if state.archive.knows(each.name)]
     cycles = 0
     for scaler in scalers:
         for record in state.archive.records(scaler.name):
             assert record.observation is not None
             assert record.history is not None
-            assert record.version is None
+            assert (record.version is None) == (number == OLDEST)
             again = repeated(record.scaler, record.observation, record.history, record.decision)
             assert same_decision(record.decision, again)
             cycles += 1
     assert cycles == len(LOADS) * len(scalers)
-    ledger = state.ledger("fleet")
-    ledger.follow(scalers, scaled=scaled_of(number, tmp_path))
-    ledger.claim()
-    known = ledger.recall(scalers)
+    known, ledgers = dict[str, History](), dict[str, Ledger]()
+    for connection, its in of_connection(scalers).items():
+        ledger = ledgers[connection] = state.ledger(connection)
+        ledger.follow(its, scaled=scaled_of(number, tmp_path))
+        ledger.claim()
+        known |= {each.name: history for each, history in zip(its, ledger.recall(its).values(), strict=True)}
+        assert ledger.adapter_memory() == {its[0].target: {"failures": 2}}
     assert known["pending"].pending is not None
     assert known["drained"].manual.pause is not None
     assert known["idle"].manual.override is not None
     assert all(known[scaler.name].hpa.recommendations for scaler in scalers if scaler.name != "idle")
-    # In the golden state no deployment has reset a size, so that recover_size had nothing to remember
     remembering = {kind.name for kind in RULES if kind.memory is not None}
-    assert remembering - {"recover_size"} <= {name for each in known.values() for name in each.rules.of}
-    assert ledger.adapter_memory() == {scalers[0].target: {"failures": 2}}
+    if number == OLDEST:  # in which no deployment has reset a size
+        remembering.remove("recover_size")
+    assert remembering <= {name for each in known.values() for name in each.rules.of}
     sizes = {each.name: known[each.name].hpa.status.desired or 1 for each in scalers}
-    run(ledger, scalers, sizes, len(LOADS) + 1, 30)
+    for connection, its in of_connection(scalers).items():
+        run(ledgers[connection], its, sizes, len(LOADS) + 1, 30)
     assert {each.decision.now for each in newest(state, scalers)} == {NOW + (len(LOADS) + 1) * PERIOD}
     assert {each.version for each in newest(state, scalers)} == {VERSION}
 
 
 def scaled_of(number: int, folder: Path) -> Identify:
-    """Return what the autoscalers of the golden state scale. That of 13 was written without the connection's type."""
-    return AS_WRITTEN if number == 13 else identify_of(folder)
+    """Return what the autoscalers of the golden state scale. The oldest was written without the connection's type."""
+    return AS_WRITTEN if number == OLDEST else identify_of(folder)
 
 
 def newest(state: State, scalers: list[Autoscaler]) -> list[Record]:
@@ -112,7 +130,7 @@ def newest(state: State, scalers: list[Autoscaler]) -> list[Record]:
     return [each for each in found if each is not None]
 
 
-@pytest.mark.parametrize("number", range(OLDEST, schema.VERSION))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_a_window_of_a_golden_state_holds(
     number: int, old: Callable[[int], str], opened: Callable[[str], State], tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Autoscaler,
     AwaitingDrain,
+    Deployment,
     Direction,
     Failure,
     ManualControls,
@@ -39,7 +41,9 @@ from tests.steering import steer
 
 HERE: Final = Path(__file__).parent
 CONFIG: Final = """
-adapters: {fleet: {type: memory, groups: {rules: {}, idle: {}, drained: {}, pending: {}}}}
+adapters:
+  fleet: {type: memory, groups: {rules: {}, idle: {}, drained: {}, pending: {}}}
+  nomad: {type: nomad, address: "http://127.0.0.1:4646"}
 queries: {load: {expr: load}}
 autoscalers:
   - name: rules
@@ -76,9 +80,15 @@ autoscalers:
     scaleTargetRef: {adapter: fleet, name: pending}
     maxReplicas: 50
     metrics: [{type: External, external: *external}]
+  - name: deployed
+    scaleTargetRef: {adapter: nomad, name: deployed/work}
+    maxReplicas: 50
+    metrics: [{type: External, external: *external}]
 """
 LOADS: Final = (60, 60, 120, 120, None, None, 30, 30, 20, 20, None)
 """The value of the metric in each cycle; None: it failed."""
+RESET: Final = len(LOADS) - 1
+"""The cycle in which a deployment has reset the size of `deployed`."""
 SCHEMA: Final = "golden"
 """The name of the schema in the dump."""
 PERIOD: Final = timedelta(seconds=15)
@@ -100,8 +110,21 @@ def identify_of(folder: Path) -> Identify:
     return load(folder / "autoscaler.yaml").identify()
 
 
-def observation_of(scaler: Autoscaler, size: int, load: int | None) -> Observation:
+def of_connection(scalers: Sequence[Autoscaler]) -> Mapping[str, list[Autoscaler]]:
+    """Return the autoscalers by their connection."""
+    found: dict[str, list[Autoscaler]] = {}
+    for each in scalers:
+        found.setdefault(each.target.adapter, []).append(each)
+    return found
+
+
+def observation_of(scaler: Autoscaler, size: int, load: int | None, number: int = 0) -> Observation:
+    """Return what the cycle of this number finds."""
     seen = state(size)
+    if scaler.name == "deployed" and number == RESET:
+        seen = replace(state(1), deployment=Deployment("job-2", size, "leave `count` out of the job file"))
+    elif scaler.name == "deployed":
+        seen = replace(seen, deployment=Deployment("job-1", 0, ""))
     if scaler.name == "drained":
         seen = replace(seen, awaiting_drain=(AwaitingDrain("i-0"),))
     idle = 0 if scaler.name == "idle" else load
@@ -111,25 +134,32 @@ def observation_of(scaler: Autoscaler, size: int, load: int | None) -> Observati
 
 def fill(opened: State, scalers: list[Autoscaler], scaled: Identify) -> None:
     """Record some cycles, adapter's values, a pause and an override, and a write without an outcome."""
-    ledger = opened.ledger("fleet")
-    ledger.follow(scalers, scaled=scaled)
     steer(opened, "drained", ManualControls(Pause(Direction.IN, "ann", "release", NOW, None)))
     steer(opened, "idle", ManualControls(None, Override(2, 9, "ann", "launch", NOW, NOW + timedelta(hours=1))))
     sizes = dict.fromkeys([each.name for each in scalers], 6)
-    for number, total in enumerate(LOADS):
-        run(ledger, scalers, sizes, number, total)
-    ledger.save_adapter_memory(scalers[0].target, {"failures": 2})
-    last = NOW + len(LOADS) * PERIOD
-    history = ledger.recall(scalers)
-    made = decide(scalers[-1], observation_of(scalers[-1], 6, 400), history["pending"], last)
-    assert made.change is not None
-    assert ledger.intend([made]) == {}
+    for connection, its in of_connection(scalers).items():
+        ledger = opened.ledger(connection)
+        ledger.follow(its, scaled=scaled)
+        for number, total in enumerate(LOADS):
+            run(ledger, its, sizes, number, total)
+        ledger.save_adapter_memory(its[0].target, {"failures": 2})
+        announce(ledger, its)
 
 
-def run(ledger: Ledger, scalers: list[Autoscaler], sizes: dict[str, int], number: int, load: int | None) -> None:
+def announce(ledger: Ledger, scalers: Sequence[Autoscaler]) -> None:
+    """Commit the intent of `pending`, if it is one of these."""
+    history, last = ledger.recall(scalers), NOW + len(LOADS) * PERIOD
+    for each in scalers:
+        if each.name == "pending":
+            made = decide(each, observation_of(each, 6, 400), history["pending"], last)
+            assert made.change is not None
+            assert ledger.intend([made]) == {}
+
+
+def run(ledger: Ledger, scalers: Sequence[Autoscaler], sizes: dict[str, int], number: int, load: int | None) -> None:
     """Run one cycle, whose writes succeed."""
     now, history = NOW + number * PERIOD, ledger.recall(scalers)
-    seen = {each.name: observation_of(each, sizes[each.name], load) for each in scalers}
+    seen = {each.name: observation_of(each, sizes[each.name], load, number) for each in scalers}
     made = [decide(each, seen[each.name], history[each.name], now) for each in scalers]
     assert ledger.intend(made) == {}
     done = [one if one.change is None else apply_outcome(one, Written(one.change.size)) for one in made]
