@@ -22,7 +22,7 @@ from tests.metrics.reference import reference
 from tools.extras import commands
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-_PAGES: Final = {
+PAGES: Final = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -41,7 +41,7 @@ _LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
-    for document, page in _PAGES.items():
+    for document, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / document).read_text()))
     wanted = {path for document in _documents() for path in _outside(document)}
     for path in sorted({inner for outer in wanted for inner in _within(outer)}):
@@ -80,21 +80,21 @@ def _plain(text: str) -> str:
 
 
 def _documents() -> list[str]:
-    return [*_PAGES, *(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
+    return [*PAGES, *(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
 
 
 def _document_of(page: str) -> str | None:
     """Return the path of the document that a page shows; None for a page that shows a source file."""
     if page.startswith("source/"):
         return None
-    return next((document for document, name in _PAGES.items() if name == page), f"docs/{page}")
+    return next((document for document, name in PAGES.items() if name == page), f"docs/{page}")
 
 
 def _outside(document: str) -> Iterator[str]:
     """Return the paths of files that a document links to and that are no documents."""
     for link in _LINK.findall((ROOT / document).read_text()):
         path = _repository_path(document, link)
-        if path not in _PAGES and not path.startswith("docs/") and (ROOT / path).exists():
+        if path not in PAGES and not path.startswith("docs/") and (ROOT / path).exists():
             yield path
 
 
@@ -104,8 +104,8 @@ def _repository_path(document: str, link: str) -> str:
 
 def _page_of(path: str) -> str:
     """Return the place in the site of the file at `path` in the repository."""
-    if path in _PAGES:
-        return _PAGES[path]
+    if path in PAGES:
+        return PAGES[path]
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"source/{path}/index.md" if (ROOT / path).is_dir() else f"source/{path}.md"

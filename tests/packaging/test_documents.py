@@ -4,16 +4,19 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from autoscaler.config import load
 from autoscaler.log.line import keys
 from tests.decisions import decision
 from tests.faults.rehearsals import REHEARSALS
+from tools.site import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(file.relative_to(ROOT)) for file in DOCUMENTS]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMED_LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -44,7 +47,7 @@ def test_every_event_that_the_daemon_logs_is_documented() -> None:
     sources = [file.read_text() for file in (ROOT / "autoscaler").rglob("*.py")]
     logged = {name for text in sources for name in re.findall(r'logger\.(?:info|warning|error)\(\s*"(\w+)"', text)}
     assert len(logged) > 20
-    listed = set(re.findall(r"`(\w+)`", (ROOT / "docs/running.md").read_text()))
+    listed = set(re.findall(r"`(\w+)`", (ROOT / "docs/log.md").read_text()))
     assert logged - listed == set()
 
 
@@ -75,7 +78,7 @@ def test_the_installed_configuration_is_valid_without_its_comment_marks(tmp_path
 
 def test_the_documented_log_line_has_the_keys_of_a_real_one() -> None:
     """Users write programs against it."""
-    shown = [json.loads(text) for text in blocks("docs/running.md", "json")]
+    shown = [json.loads(text) for text in blocks("docs/log.md", "json")]
     real = ["timestamp", "level", "event", *keys(decision())]
     assert [list(line) for line in shown] == [real]
 
@@ -95,3 +98,15 @@ def test_the_layers_in_the_architecture_are_those_of_import_linter() -> None:
     (shown,) = re.findall(r"^    (whatif \| scenarios > .*(?:\n        > .*)*)", text, re.MULTILINE)
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert " ".join(shown.split()) == " > ".join(contracts[0]["layers"])
+
+
+def test_the_readmes_documents_are_the_first_pages_of_the_sites_sections() -> None:
+    """A reader finds a page at the same place and under the same name in both."""
+    (_, *sections) = yaml.safe_load((ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2].partition("\n")[2])
+    shown = (ROOT / "README.md").read_text().partition("\n## Documents\n")[2]
+    rows = re.findall(r"^\| (\w[^|]*) \| (.+) \|$", shown, re.MULTILINE)
+    assert [section for section, _ in rows] == [name for section in sections for name in section]
+    for section, (name, links) in zip(sections, rows, strict=True):
+        pages = [(title, page) for entry in section[name] for title, page in entry.items()]
+        listed = [(title, PAGES.get(file, file.removeprefix("docs/"))) for title, file in _NAMED_LINK.findall(links)]
+        assert listed == pages[: len(listed)], name
