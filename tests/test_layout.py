@@ -3,7 +3,7 @@
 from autoscaler.cli.tables.explanation import explanation
 from autoscaler.layout import RED, Screen, Table
 from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
-from tests.view.test_explain import STEP, Diary
+from tests.view.diary import STEP, Diary
 
 
 def test_columns_grow_with_their_values() -> None:

@@ -14,6 +14,7 @@ from autoscaler.quantity import (
     parse_exact,
     parse_quantity,
 )
+from tests.ages import AGES
 
 
 @pytest.mark.parametrize(
@@ -56,31 +57,6 @@ def test_a_long_duration_keeps_its_milliseconds() -> None:
     """A float has too few digits for them: the text would be read back as another duration."""
     assert format_duration(parse_duration("109999991w990ms")) == "769999937d990ms"
     assert format_duration(timedelta(microseconds=1_499_600)) == "1s500ms"
-
-
-AGES = [
-    (-5, "0s"),
-    (0, "0s"),
-    (90, "90s"),
-    (119.4, "119s"),
-    (119.9, "2m"),
-    (120, "2m"),
-    (135, "2m15s"),
-    (599, "9m59s"),
-    (600, "10m"),
-    (3 * 3600 - 1, "179m"),
-    (3 * 3600, "3h"),
-    (7 * 3600 + 1800, "7h30m"),
-    (8 * 3600, "8h"),
-    (47 * 3600, "47h"),
-    (48 * 3600, "2d"),
-    (50 * 3600, "2d2h"),
-    (8 * 86400, "8d"),
-    (729 * 86400, "729d"),
-    (730 * 86400, "2y"),
-    (800 * 86400, "2y70d"),
-    (9 * 365 * 86400, "9y"),
-]
 
 
 @pytest.mark.parametrize(("seconds", "text"), AGES)

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from autoscaler.model import Failure
+from tests.ages import AGES
 from tests.browser.conftest import Open
 from tests.browser.world import Site, served, shop
-from tests.test_quantity import AGES
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.cli.test_check import run
+from tests.cli.checking import run
 from tests.daemon.running import autoscaler, external, write_config
 
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from tests.cli import test_import_keda, test_import_nomad
+from tests.cli import keda, nomad
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "coming-from.md"
-SECTIONS: Final = {"KEDA": test_import_keda, "Nomad Autoscaler": test_import_nomad}
+SECTIONS: Final = {"KEDA": keda, "Nomad Autoscaler": nomad}
 
 
 @pytest.mark.parametrize(("section", "row"), [(name, row) for name, of in SECTIONS.items() for row in of.SAME])

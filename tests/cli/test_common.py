@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.checking import GOOD
 from tests.cli.scene import Scene, ServedScene
-from tests.cli.test_check import GOOD
 
 DOCUMENTS = {
     ("get",): "autoscalers",

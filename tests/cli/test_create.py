@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from autoscaler.cli.app import app
 from autoscaler.config import load
 from autoscaler.errors import ConfigError
+from tests.cli.importing import create
 
 ADAPTERS = """\
 adapters:
@@ -26,11 +25,6 @@ def config(tmp_path: Path) -> Path:
     file = tmp_path / "autoscaler.yaml"
     file.write_text(f"{ADAPTERS}autoscalers: []\n")
     return file
-
-
-def create(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["create", *arguments])
-    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from tests.cli.scene import Scene
-from tests.config.test_normalized import FILE, file
+from tests.config.normalized import FILE, file
 
 
 def other(folder: Path, *changes: tuple[str, str]) -> str:

@@ -12,59 +12,7 @@ from autoscaler.cli.app import app
 from autoscaler.config import load
 from autoscaler.model import MetricType, TargetType
 from autoscaler.rules.fallback import Fallbacks, MetricFallback
-
-V2 = """\
-apiVersion: v1
-kind: Service
-metadata: {name: web}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: web, namespace: shop, labels: {team: shop, app.kubernetes.io/name: "1"}}
-spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
-  minReplicas: 2
-  maxReplicas: 10
-  metrics:
-  - type: Resource
-    resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}
-  - type: ContainerResource
-    containerResource: {name: memory, container: app, target: {type: AverageValue, averageValue: 500Mi}}
-  - type: Pods
-    pods: {metric: {name: inflight}, target: {type: AverageValue, averageValue: "30"}}
-  - type: Object
-    object:
-      metric: {name: rps}
-      describedObject: {apiVersion: networking.k8s.io/v1, kind: Ingress, name: main}
-      target: {type: Value, value: 2k}
-  - type: External
-    external:
-      metric:
-        name: queue
-        selector:
-          matchLabels: {app.shop/queue: a.b}
-          matchExpressions:
-          - {key: zone, operator: In, values: [x, y.1]}
-          - {key: old, operator: DoesNotExist}
-      target: {type: AverageValue, averageValue: 15}
-  behavior:
-    scaleDown:
-      stabilizationWindowSeconds: 60
-      policies: [{type: Pods, value: 1, periodSeconds: 10}]
-status: {currentReplicas: 1, desiredReplicas: 1}
-"""
-V1 = """\
-apiVersion: autoscaling/v1
-kind: HorizontalPodAutoscaler
-metadata: {name: api}
-spec: {scaleTargetRef: {kind: Deployment, name: api}, maxReplicas: 5, targetCPUUtilizationPercentage: 70}
-"""
-
-
-def convert(file: Path | str, *arguments: str, given: str | None = None) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["import", str(file), *arguments], input=given)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.stdout, result.stderr
+from tests.cli.importing import V1, V2, convert
 
 
 def test_the_output_is_valid_once_queries_are_filled_in(file: Path, tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from autoscaler.cli.app import app
 from autoscaler.config import load
 from autoscaler.errors import ConfigError
-from tests.cli import test_import_keda as keda
-from tests.cli import test_import_nomad as nomad
-from tests.cli.test_import import V1, V2, convert
-from tests.cli.test_import_fields import IMPORTED, LEFT_OUT, job
-from tests.cli.test_import_kinds import CPU, hpa, metric
+from tests.cli import keda, nomad
+from tests.cli.hpa import CPU, hpa, metric
+from tests.cli.imported_fields import IMPORTED, LEFT_OUT, job
+from tests.cli.importing import V1, V2, convert
 
 ADAPTERS: Final = {
     "nomad": {"type": "nomad"},

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.config import load
-from tests.cli.test_import import V1, convert
+from tests.cli.importing import V1, convert
 
 ADAPTERS = "adapters: {nomad: {type: nomad}, swarm: {type: docker-swarm}, wrong: {type: nomat}, odd: {tpe: nomad}}\n"
 

@@ -14,8 +14,7 @@ from autoscaler.cli.reread import checked_lines
 from autoscaler.config.document import YamlDocument
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, section_value
 from autoscaler.errors import AutoscalerError
-from tests.cli.test_create import create
-from tests.cli.test_import import V1, V2, convert
+from tests.cli.importing import V1, V2, convert, create
 
 COMMAND = "adapters: {x: {type: process, pools: {p: {command: [touch, /tmp/harmed]}}}}"
 LINE_BREAKS = ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029", "\x0b", "\x0c"]

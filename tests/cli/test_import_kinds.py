@@ -8,19 +8,8 @@ import yaml
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from tests.cli.test_import import V1, V2, convert
-
-CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
-
-
-def hpa(*metrics: Any, version: str = "autoscaling/v2", name: str = "api", **metadata: Any) -> dict[str, Any]:
-    spec = {"scaleTargetRef": {"kind": "Deployment", "name": name}, "maxReplicas": 5}
-    return {
-        "apiVersion": version,
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name} | metadata,
-        "spec": spec | ({"metrics": list(metrics)} if metrics else {}),
-    }
+from tests.cli.hpa import CPU, hpa, metric
+from tests.cli.importing import V1, V2, convert
 
 
 def sources(out: str) -> list[Any]:
@@ -94,13 +83,6 @@ def test_a_target_that_kubernetes_refuses_is_refused(file: Path, source: str, ta
     code, out, err = convert(file)
     assert (code, out) == (1, "")
     assert told in err
-
-
-def metric(source: str, target: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {"name": "memory"} if source == "resource" else {"metric": {"name": "x"}}
-    if source == "object":
-        body["describedObject"] = {"kind": "Ingress", "name": "main"}
-    return {"type": source.capitalize(), source: body | {"target": target}}
 
 
 @pytest.mark.parametrize(

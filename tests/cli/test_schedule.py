@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from tests.config.test_schedules import NIGHT, OFFICE, SALE, text
+from tests.config.schedules import NIGHT, OFFICE, SALE, text
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from autoscaler.cli import live
-from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
 from autoscaler.config import load
 from autoscaler.target.contract import RecordingLogger
+from tests.cli.write_tested import said, write_tested, wrong
 from tests.daemon.running import autoscaler, finished, write_config
 from tests.replaced import replace
 from tests.servers.docker import Engine, running_engine
@@ -43,20 +43,6 @@ def documented(page: str, language: str) -> str:
     """The first block of this language on a page of the documentation."""
     found, *_ = re.findall(rf"```{language}\n(.*?)```", (_DOCS / page).read_text(), re.DOTALL)
     return str(found)
-
-
-def write_tested(config: Path) -> Findings:
-    """The findings about the configuration's one autoscaler."""
-    return live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)[-1]
-
-
-def wrong(found: Findings) -> str:
-    return "\n".join(line.text for line in found.lines if line.wrong)
-
-
-def said(found: Findings) -> str:
-    """The answer of the write test."""
-    return next(line.text for line in found.lines if line.label == "write")
 
 
 def test_without_live_it_is_a_wrong_argument(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler
 from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
 from tests.config.conftest import Load
-from tests.config.test_load import HEAD, scaler
+from tests.config.texts import HEAD, scaler
 
 
 def brakes(found: Autoscaler) -> Brakes | None:

@@ -7,9 +7,7 @@ import pytest
 
 from autoscaler.config import load
 from autoscaler.config.schema import own_types, schema, team_schema
-
-CONFIG = Path(__file__).parents[2] / "config"
-EXAMPLES = [CONFIG / "autoscaler.yaml", CONFIG / "demo.yaml", *sorted((CONFIG / "examples").glob("*.yaml"))]
+from tests.config.examples import CONFIG, EXAMPLES
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(CONFIG)))

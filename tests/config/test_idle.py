@@ -7,7 +7,7 @@ import pytest
 from autoscaler.errors import ConfigError
 from autoscaler.rules.idle import Idle
 from tests.config.conftest import Load
-from tests.config.test_load import HEAD, SCALER
+from tests.config.texts import HEAD, SCALER
 
 METRIC = "{type: %s, %s: {metric: {name: q}, query: {expr: q}, target: {type: AverageValue, averageValue: 1}%s}}"
 EXTERNAL = METRIC % ("External", "external", "%s")

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.errors import ConfigError
 from tests.config.conftest import Load
-from tests.config.test_load import query
+from tests.config.texts import query
 
 
 @pytest.mark.parametrize("name", ["service.instance.id", "k8s.pod.name", "service-id", "größe", "a b", "0a", '"'])

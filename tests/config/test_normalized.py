@@ -7,33 +7,8 @@ import yaml
 
 from autoscaler.config import load
 from autoscaler.config.normalized import HIDDEN, Difference, differences, normalized, without_secrets
+from tests.config.normalized import FILE, file
 
-FILE = """
-controller: {syncPeriod: 15s}
-prometheus:
-  default: {url: "http://localhost:9090", headers: {X-Scope-OrgID: one}, params: {token: first}}
-adapters:
-  local: {type: process, maxTotal: 9, pools: {web: {command: [web], env: {KEY: first}}}}
-state: {retention: 7d}
-web: {listenAddress: "127.0.0.1:1"}
-log: {decisions: changed}
-notify: {webhook: {url: "http://localhost/first", secretFile: secret}}
-schedules:
-  day: [{cron: "0 8 * * *", duration: 10h, timezone: UTC, minReplicas: 2}]
-  sale: [{start: "2026-11-27T00:00", end: "2026-11-28T00:00", timezone: UTC, minReplicas: 3}]
-grants:
-  shop: {namePrefix: shop-, adapters: [local], maxReplicas: 5}
-queries:
-  load: {expr: load}
-autoscalers:
-  - name: web
-    scaleTargetRef: {adapter: local, name: web}
-    maxReplicas: 9
-    metrics:
-      - {type: External, external: {metric: {name: load}, query: {ref: load}, target: {type: Value, value: 1}}}
-    schedules: [day, sale]
-    brakes: {outsideChange: false}
-"""
 CHANGES = [
     ("syncPeriod: 15s", "syncPeriod: 30s", "controller.syncPeriod"),
     ("localhost:9090", "localhost:9091", "prometheus.default.url"),
@@ -54,12 +29,6 @@ CHANGES = [
     ("outsideChange: false", "outsideChange: {hold: 1h}", "autoscalers[web].brakes.outsideChange"),
 ]
 """A text in FILE, another one, and the key that then differs."""
-
-
-def file(folder: Path, text: str = FILE) -> Path:
-    path = folder / "autoscaler.yaml"
-    path.write_text(text)
-    return path
 
 
 def changed(folder: Path, before: str, after: str) -> list[Difference]:

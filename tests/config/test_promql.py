@@ -15,7 +15,7 @@ from autoscaler.fields.kept_labels import names_no_instance
 from autoscaler.fields.promql import parse
 from autoscaler.fields.promql_functions import FUNCTIONS, OTHERS, near_function
 from tests.config.conftest import Load
-from tests.config.test_load import EXTERNAL, HEAD, SCALER, query
+from tests.config.texts import EXTERNAL, HEAD, SCALER, query
 from tests.observe.planner.build import ask, plan
 from tests.servers.prometheus import PrometheusServer, running_prometheus
 

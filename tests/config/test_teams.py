@@ -1,7 +1,7 @@
 """The folders of teams: what is read, what keeps its last good version, and what costs no other team."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,72 +14,14 @@ from autoscaler.config.outside import read_outside
 from autoscaler.config.team_files import MAX_BYTES, MAX_FILES, look, read_team_file
 from autoscaler.config.teams import changed_files, follow
 from autoscaler.errors import ConfigError
+from tests.config.folders import Folders, names, scaler
 
 EMPTY: list[Any] = []
-
-
-def scaler(name: str, adapter: str = "swarm", query: str = "q", **more: Any) -> dict[str, Any]:
-    metric = {
-        "metric": {"name": "q"},
-        "query": {"expr": query, "prometheus": name.partition("-")[0]},
-        "target": {"type": "Value", "value": 1},
-    }
-    target = {"scaleTargetRef": {"adapter": adapter, "name": name}}
-    return {"name": name, **target, "maxReplicas": 3, "metrics": [{"type": "External", "external": metric}], **more}
-
-
-class Folders:
-    """A main file with two teams, and their folders."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "autoscaler.yaml"
-        self.teams = folder / "autoscalers.d"
-        self.grants: dict[str, dict[str, Any]] = {
-            team: {
-                "namePrefix": f"{team}-",
-                "maxReplicas": 20,
-                "adapters": ["swarm"],
-                "targets": [f"{team}-*"],
-                "sources": [team],
-                "maxQueries": 10,
-            }
-            for team in ("pay", "shop")
-        }
-        for team in self.grants:
-            (self.teams / team).mkdir(parents=True)
-        self.main()
-
-    def main(self, *scalers: Mapping[str, Any]) -> None:
-        document = {
-            "prometheus": {name: {"url": f"http://{name}"} for name in ("default", "main", "shop", "pay", "web")},
-            "adapters": {"swarm": {"type": "docker-swarm"}},
-            "autoscalersDir": "autoscalers.d",
-            "grants": self.grants,
-            "autoscalers": list(scalers),
-        }
-        self.path.write_text(yaml.safe_dump(document, sort_keys=False))
-
-    def write(self, team: str, file: str, *scalers: Mapping[str, Any]) -> Path:
-        return self.text(team, file, yaml.safe_dump(list(scalers), sort_keys=False))
-
-    def text(self, team: str, file: str, text: str) -> Path:
-        path = self.teams / team / file
-        path.write_text(text)
-        return path
-
-    def after(self, before: Settings) -> Settings:
-        """The settings with what the folders have now."""
-        assert before.outside is not None
-        return follow(before.outside, look(self.teams, before.grants)).joined()
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path)
-
-
-def names(settings: Settings) -> list[str]:
-    return [each.name for each in settings.autoscalers]
 
 
 def problems(settings: Settings, team: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.rules.warm_up import WarmUp
 from tests.config.conftest import Load
-from tests.config.test_load import EXTERNAL, HEAD, SCALER, scaler
+from tests.config.texts import EXTERNAL, HEAD, SCALER, scaler
 
 PODS = "{type: Pods, pods: {metric: {name: p}, query: %s, target: {type: AverageValue, averageValue: 1}}}"
 

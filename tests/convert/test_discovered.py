@@ -5,39 +5,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
-from autoscaler.config import Settings, load
+from autoscaler.config import Settings
 from autoscaler.config.origins import Reading, read_version
 from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, TargetRef
-from tests.cli.test_import_nomad import SCHEDULE, check, policy
+from tests.cli.nomad import SCHEDULE, check, policy
+from tests.convert.grants import settings
 
-GRANT: Final[Mapping[str, Any]] = {
-    "namePrefix": "shop.",
-    "maxReplicas": 8,
-    "labels": {"team": "shop"},
-    "adapters": ["nomad"],
-    "namespaces": ["shop"],
-    "targets": ["cache/*", "web/web"],
-    "sources": ["shop"],
-    "maxQueries": 5,
-}
 TARGET: Final = TargetRef("nomad", "cache/app", "shop")
-
-
-def settings(folder: Path, *, live: bool = True, **grant: Any) -> Settings:
-    """Return a configuration whose connection discovers policies under GRANT with other keys."""
-    file = folder / "autoscaler.yaml"
-    content = {
-        "prometheus": {"default": {"url": "http://ours:9090"}, "shop": {"url": "http://shop:9090"}},
-        "adapters": {"nomad": {"type": "nomad", "discover": {"policies": True, "live": live}}},
-        "grants": {"shop": {**GRANT, **grant}},
-        "autoscalers": [],
-    }
-    file.write_text(yaml.safe_dump(content))
-    return load(file)
 
 
 def found(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGET) -> Reading:

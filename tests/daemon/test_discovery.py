@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.adapters.nomad.test_policies import with_policy
+from tests.adapters.nomad.harness import with_policy
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Fault, running_faults

@@ -20,8 +20,8 @@ from autoscaler.runtime.outside import PERIOD_SECONDS, Outside
 from autoscaler.runtime.policies import DEADLINE_SECONDS
 from autoscaler.target import Discovery
 from autoscaler.target.contract import RecordingLogger
-from tests.cli.test_import_nomad import policy
-from tests.convert.test_discovered import settings
+from tests.cli.nomad import policy
+from tests.convert.grants import settings
 from tests.schedule.clock import FakeClock
 
 APP: Final = TargetRef("nomad", "cache/app", "shop")

@@ -10,7 +10,7 @@ from autoscaler.rules.idle import Idle
 from autoscaler.rules.schedules import Schedules
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, Life, metric, scaler, state, value
-from tests.hpa.test_own_zero import own_zero
+from tests.hpa.build import own_zero
 from tests.replaced import replace
 
 FAILED = Failure("connection refused")

@@ -2,7 +2,7 @@
 
 from autoscaler.model import ConditionType, Hold, Limits
 from tests.decide.build import first_decision, state, value
-from tests.hpa.test_outcomes import DEPLOYING, UP, condition
+from tests.hpa.build import DEPLOYING, UP, condition
 from tests.replaced import replace
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.adapters.nomad.test_security import documented_policy
+from tests.adapters.nomad.harness import documented_policy
 from tests.daemon.running import running_daemon
 from tests.servers.files import replace_text
 from tests.servers.nomad import NomadServer, deployed, running_nomad, service

@@ -7,7 +7,7 @@ from itertools import pairwise
 from autoscaler.decide import remember
 from autoscaler.model import History, Written, later
 from autoscaler.record import Record
-from tests.record.test_decided_again import comparable, decided_again
+from tests.record.deciding_again import comparable, decided_again
 
 
 def forgotten(records: Sequence[Record]) -> Iterator[str]:

@@ -1,95 +1,22 @@
 """The judge of a life full of faults finds violations. Each test simulates a life with one violation."""
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 
 from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.hpa.memory import with_pending_write
 from autoscaler.model import (
-    Autoscaler,
-    Behavior,
     History,
-    MetricSpec,
-    MetricTarget,
-    MetricType,
     Observation,
-    PolicyType,
-    Query,
-    ScalingPolicy,
-    ScalingRules,
-    SelectPolicy,
-    TargetRef,
     TargetState,
-    TargetType,
     ValueReading,
-    Written,
-    later,
 )
 from autoscaler.record import Record
 from tests.faults import judge
 from tests.faults.judge import Asked
+from tests.faults.lived import SCALER, forget_window, lived
 from tests.record.samples import at
 from tests.replaced import replace
-
-WINDOW = timedelta(seconds=6)
-LOADS = (2, *[9] * 8, *[3] * 16)
-"""The loads, one a second: two rises and two falls, which policies separate. The first fall waits for the window."""
-
-
-def rules(most: int, window: timedelta) -> ScalingRules:
-    return ScalingRules(window, SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, most, WINDOW),))
-
-
-SCALER = Autoscaler(
-    "web",
-    TargetRef("nomad", "web"),
-    1,
-    20,
-    (MetricSpec(MetricType.EXTERNAL, "load", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("load")),),
-    Behavior(rules(4, timedelta(0)), rules(3, WINDOW)),
-    sync_period=timedelta(seconds=1),
-)
-
-
-def forget_all(_: History) -> History:
-    return History()
-
-
-def forget_window(known: History) -> History:
-    """Forget all but the newest recommendation."""
-    return replace(known, hpa=replace(known.hpa, recommendations=known.hpa.recommendations[-1:]))
-
-
-def lived(
-    loads: Iterable[int] = LOADS,
-    forgets_at: Iterable[int] = (),
-    forget: Callable[[History], History] = forget_all,
-    dies_at: int | None = None,
-    set_at: int | None = None,
-) -> tuple[list[Record], list[Asked]]:
-    """Return a life: a cycle a second and its writes, from a size of 2. Before some it forgets; one is not recorded.
-
-    Before one cycle the clock is set forward.
-    """
-    records, asked, size, known, ahead = [], list[Asked](), 2, History(), timedelta(0)
-    for second, load in enumerate(loads):
-        if second in set(forgets_at):
-            known = forget(known)
-        if second == set_at:
-            ahead = timedelta(minutes=10)
-            known = later(known, ahead)
-        now = at(second) + ahead
-        seen = Observation(TargetState(size, size, ()), (ValueReading((load * 1000,)),))
-        made = decide(SCALER, seen, known, now)
-        if made.change is not None:
-            grown, size = made.change.size - size, made.change.size
-            asked.append(Asked(made.change.id, now, size, accepted=True, growth=grown))
-            made = apply_outcome(made, Written(size))
-        if second != dies_at:
-            records.append(Record(SCALER, made, seen, known))
-            known = remember(SCALER, known, made)
-    return records, asked
 
 
 def found(records: Sequence[Record], asked: Sequence[Asked]) -> dict[str, list[str]]:

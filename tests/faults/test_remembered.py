@@ -1,7 +1,7 @@
 """The judge of records finds violations. Each test simulates a life with one violation."""
 
+from tests.faults.lived import forget_window, lived
 from tests.faults.remembered import forgotten, unexplained
-from tests.faults.test_judge import forget_window, lived
 from tests.replaced import replace
 
 

@@ -14,7 +14,6 @@ from autoscaler.model import (
     Direction,
     Held,
     History,
-    HoldReason,
     HpaMemory,
     Observation,
     Outcome,
@@ -26,10 +25,8 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import NOW, QUEUE_15, first_decision, scaler, state, value
+from tests.hpa.build import DEPLOYING, UP, condition
 from tests.replaced import replace
-
-UP = scaler(QUEUE_15, behavior=Behavior())
-DEPLOYING = HoldReason("DeploymentActive", "a deployment is under way")
 
 
 def rising() -> Decision:
@@ -37,10 +34,6 @@ def rising() -> Decision:
     decision = first_decision(UP, state(2), value(60_000))
     assert decision.change is not None
     return decision
-
-
-def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:
-    return next((known.status, known.reason) for known in decision.conditions if known.type is kind)
 
 
 @pytest.mark.parametrize(

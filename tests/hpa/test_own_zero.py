@@ -15,22 +15,13 @@ from autoscaler.model import (
     ScalingRules,
     SelectPolicy,
 )
-from tests.decide.build import QUEUE_15, Life, scaler, value
+from tests.decide.build import value
+from tests.hpa.build import own_zero
 
 FAILED = Failure("connection refused")
 ONE_A_MINUTE = ScalingRules(
     timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 1, timedelta(minutes=1)),), None
 )
-
-
-def own_zero(*, minimum: int, behavior: Behavior | None = None) -> Life:
-    """A target that the autoscaler scaled to zero with minReplicas 0, which then became `minimum`."""
-    life = Life(scaler(QUEUE_15, minimum=0, behavior=behavior or Behavior()), 1)
-    life.step(value(0))
-    life.step(value(0), after=600)
-    assert life.size == 0
-    life.edit(min_replicas=minimum)
-    return life
 
 
 def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:

@@ -20,7 +20,7 @@ from autoscaler.model import (
     Written,
 )
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, value
-from tests.hpa.test_outcomes import condition
+from tests.hpa.build import condition
 
 SOON = timedelta(seconds=60)
 AT_ONCE = Behavior(

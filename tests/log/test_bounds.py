@@ -13,9 +13,7 @@ from autoscaler.log import Format, configure, route_uncaught
 from autoscaler.log import line as decisions
 from autoscaler.log.bounds import MAX_LINE_BYTES, within_bounds
 from tests.decisions import decision
-from tests.log.test_configure import configured, lines, restored
-
-__all__ = ["restored"]
+from tests.log.configured import configured, lines
 
 HOSTILE = "a\x1b[2J\x9b1m\x7f\x00\u202eb\r\nc\u2028d\ud800http://u:p@ss@host"
 HARMLESS = "a\\x1b[2J\\x9b1m\\x7f\\x00b  c d\\ud800http://host"

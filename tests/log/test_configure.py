@@ -1,41 +1,13 @@
 """All logs are written in one place and one format."""
 
-import io
-import json
 import logging
 import os
 import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import structlog
 
-from autoscaler.log import Format, Level, configure
-from autoscaler.target import Logger
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    """Restore the logging of pytest."""
-    root = logging.getLogger()
-    named = [logging.getLogger(name) for name in ("apscheduler.scheduler", "urllib3")]
-    before = list(root.handlers), [logger.level for logger in (root, *named)]
-    yield
-    logging.captureWarnings(capture=False)
-    root.handlers[:] = before[0]
-    for logger, level in zip((root, *named), before[1], strict=True):
-        logger.setLevel(level)
-    structlog.reset_defaults()
-
-
-def configured(level: Level = Level.INFO, style: Format = Format.JSON) -> tuple[Logger, io.StringIO]:
-    out = io.StringIO()
-    return configure(level, style, out), out
-
-
-def lines(out: io.StringIO) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.getvalue().splitlines()]
+from autoscaler.log import Format, Level
+from tests.log.configured import configured, lines
 
 
 def test_without_a_terminal_a_line_is_json() -> None:

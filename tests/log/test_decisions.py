@@ -13,11 +13,8 @@ from autoscaler.log.decisions import MAX_FAILURES, MAX_NEWS, REPEAT_SECONDS, Dec
 from autoscaler.model import ConditionType, Conflict, Decision, Written
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.decisions import bounds, condition, cpu, decision, rescale
-from tests.log.test_configure import restored
 from tests.replaced import replace
 from tests.view.lives import StoppedClock
-
-__all__ = ["restored"]
 
 ACTIVE = condition(ConditionType.SCALING_ACTIVE, "FailedGetResourceMetric", status=False)
 PERIOD = 15.0

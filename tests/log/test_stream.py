@@ -13,9 +13,6 @@ from typing import Final
 import pytest
 
 from autoscaler.log import Format, Level, LogStream, configure
-from tests.log.test_configure import restored
-
-__all__ = ["restored"]
 
 _PIPE_BYTES: Final = 4096
 _PATIENCE_SECONDS: Final = 60.0

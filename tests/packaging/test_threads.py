@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.packaging.test_tree import ROOT
+from tests.packaging.site import ROOT
 
 _STARTS: Final = frozenset(
     {

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.packaging.site import ROOT
+
 IGNORED = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()} | {".git"}
 TEXT = {
     *("", ".cfg", ".conf", ".html", ".js", ".json", ".lock", ".md", ".mod", ".py", ".service", ".sh", ".toml", ".yaml")
@@ -27,6 +28,15 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
 def test_no_python_file_is_longer_than_400_lines() -> None:
     lengths = {str(file): len(file.read_text().splitlines()) for file in files() if file.suffix == ".py"}
     assert {file: length for file, length in lengths.items() if length > 400} == {}
+
+
+def test_no_file_imports_from_a_test() -> None:
+    """What several tests use is in a module of its own: a test can then be changed without reading others."""
+    imports = re.compile(
+        r"^ *(?:from [\w.]*\btest_\w+ import|import [\w.]*\btest_|from tests[\w.]* import .*\btest_)", re.MULTILINE
+    )
+    found = {str(file): imports.findall(file.read_text()) for file in (ROOT / "tests").rglob("*.py")}
+    assert {file: lines for file, lines in found.items() if lines} == {}
 
 
 def test_no_file_contains_a_home_directory() -> None:

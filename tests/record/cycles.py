@@ -12,12 +12,14 @@ from autoscaler.model import (
     Observed,
     Proposed,
     Query,
+    TargetRef,
     TargetType,
     Written,
 )
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, START
+from tests.record.samples import FLEET, START, scaler
+from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 
 QUEUE = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("q"))
@@ -61,3 +63,9 @@ class Cycles:
             name = self.autoscaler.name
             assert self.ledger.record({name: self.autoscaler}, Observed({name: seen}), [made]) == {}
         return made
+
+
+def serving(ledger: Ledger, *targets: TargetRef) -> Ledger:
+    """Return the ledger of a shard that scales these targets."""
+    ledger.follow([replace(scaler(str(number)), target=target) for number, target in enumerate(targets)])
+    return ledger

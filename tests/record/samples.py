@@ -164,3 +164,12 @@ def drains(chance: random.Random) -> tuple[tuple[AwaitingDrain, ...], tuple[Drai
         DrainReport(name, chance.choice(["", "busy"]), chance.choice(outcomes), chance.random() < 0.5) for name in names
     ]
     return tuple(map(AwaitingDrain, names)), tuple(reports)
+
+
+def noise(seed: int, replicas: int = 200) -> Observation:
+    """Return an observation that compresses badly."""
+    chance, seen = random.Random(seed), observation(replicas)
+    (reading,) = seen.readings
+    assert isinstance(reading, InstanceReading)
+    samples = {name: replace(sample, value=chance.randrange(10**9)) for name, sample in reading.samples.items()}
+    return replace(seen, readings=(replace(reading, samples=samples),))

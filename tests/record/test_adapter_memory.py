@@ -3,19 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from autoscaler.model import TargetRef
-from autoscaler.record import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, scaler
-from tests.replaced import replace
+from tests.record.cycles import serving
+from tests.record.samples import FLEET
 
 WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", region="eu")
 VALUES = {"at": 1_700_000_000.25, "failures": 3, "victims": ["i-1", "i-2"], "open": {"until": None}}
-
-
-def serving(ledger: Ledger, *targets: TargetRef) -> Ledger:
-    """Return the ledger of a shard that scales these targets."""
-    ledger.follow([replace(scaler(str(number)), target=target) for number, target in enumerate(targets)])
-    return ledger
 
 
 def test_saved_values_survive_a_restart(opener: Opener) -> None:

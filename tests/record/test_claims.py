@@ -1,16 +1,17 @@
 """Shards claim their targets: two shards of a daemon never scale one target, whatever its configurations call it."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from random import Random
 from threading import Lock
 
 import pytest
 
-from autoscaler.errors import StaleLedger, StateError
+from autoscaler.errors import StaleLedger
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.record import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
+from tests.record.claims import again, serve
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, decision, save, scaler
 from tests.replaced import replace
@@ -21,26 +22,6 @@ OTHER = "swarm"
 def on(connection: str, name: str, target: str) -> Autoscaler:
     """Return an autoscaler of this connection."""
     return replace(scaler(name), target=TargetRef(connection, target))
-
-
-def serve(ledger: Ledger, *scalers: Autoscaler, **canonical: TargetRef) -> Mapping[str, str]:
-    """Begin a cycle of a shard with these autoscalers. Returns those that it may not scale, with the reasons."""
-    known = {each.target: AS_WRITTEN(canonical.get(each.name, each.target)) for each in scalers}
-    ledger.follow(scalers, scaled=lambda target: known.get(target) or AS_WRITTEN(target))
-    return again(ledger, *scalers)
-
-
-def again(ledger: Ledger, *scalers: Autoscaler) -> Mapping[str, str]:
-    """Begin the next cycle."""
-    ledger.claim()
-    found = ledger.recall(scalers)
-    unheld = {}
-    for each in scalers:
-        if each.name not in found:
-            with pytest.raises(StateError) as error:
-                found[each.name]
-            unheld[each.name] = str(error.value)
-    return unheld
 
 
 def claims_of(ledger: Ledger) -> Collection[str]:

@@ -52,12 +52,13 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.record import Archive, Ledger, Record
+from autoscaler.record import Archive, Ledger
 from autoscaler.rules.drain import DrainRule
 from autoscaler.rules.idle import IDLE, Idle
 from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.record.conftest import Opener, kept_for
+from tests.record.deciding_again import comparable, decided_again
 from tests.record.samples import FLEET, START, at, count_blocks, drains, scaler
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
@@ -66,20 +67,6 @@ from tests.view.lives import Recorded, named
 
 SHORT: Final = timedelta(seconds=15)
 LONG: Final = timedelta(seconds=60)
-
-
-def decided_again(record: Record) -> Decision:
-    """Return the decision that follows from the record alone."""
-    assert record.observation is not None
-    assert record.history is not None
-    made = decide(record.scaler, record.observation, record.history, record.decision.now)
-    return apply_outcome(made, record.decision.outcome)
-
-
-def comparable(decision: Decision) -> Any:
-    """Return a form in which errors of the same class and text are equal."""
-    outcome = decision.outcome
-    return replace(decision, outcome=None), (type(outcome), str(outcome))
 
 
 def check(archive: Archive, name: str, made: Sequence[Decision], since: datetime | None = None) -> None:

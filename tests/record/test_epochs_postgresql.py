@@ -4,10 +4,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import text
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
@@ -15,6 +14,7 @@ from autoscaler.record import Ledger, State
 from autoscaler.record.daemons import NOW
 from autoscaler.record.database import Database, locate
 from autoscaler.record.fence import fence, next_epoch
+from tests.record.blocked import held_after, until_blocked
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, keep, save, scaler
 
@@ -27,30 +27,6 @@ def another_process(opener: Opener) -> Iterator[Database]:
     database = Database(locate(opener.url, opener.folder))
     yield database
     database.close()
-
-
-@contextmanager
-def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """Stop transactions after a statement with this beginning. Yields two events: one has stopped; let it continue."""
-    there, go_on = threading.Event(), threading.Event()
-
-    def hold(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith(beginning):
-            there.set()
-            assert go_on.wait(30)
-
-    event.listen(engine, "after_cursor_execute", hold)
-    yield there, go_on
-    event.remove(engine, "after_cursor_execute", hold)
-
-
-def until_blocked(database: Database, transactions: int = 1) -> None:
-    """Wait until so many transactions of this test wait for a lock."""
-    query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
-    while True:
-        with database.writing() as connection:
-            if connection.execute(query).scalar_one() >= transactions:
-                return
 
 
 def begun(opener: Opener) -> tuple[State, Ledger]:

@@ -3,13 +3,11 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
 from autoscaler.decide import remember
@@ -28,6 +26,7 @@ from autoscaler.model import (
 from autoscaler.record import Ledger
 from tests.decisions import remembering
 from tests.record.conftest import Opener
+from tests.record.refused import engine_of, refused
 from tests.record.samples import START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
@@ -39,29 +38,11 @@ READ_ONLY = "PRAGMA query_only = ON"
 WRITABLE = "PRAGMA query_only = OFF"
 
 
-def engine_of(ledger: Ledger) -> Engine:
-    return ledger._context.database._engine
-
-
 def pragma(ledger: Ledger, statement: str) -> None:
     """Run a PRAGMA on the connection with which a single thread writes."""
     connection = engine_of(ledger).raw_connection()  # outside a transaction, which a read-only file would refuse
     connection.cursor().execute(statement)
     connection.close()
-
-
-@contextmanager
-def refused(ledger: Ledger, beginning: str) -> Iterator[None]:
-    """Break the connection at the statement with this beginning."""
-
-    def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith(beginning):
-            raise OperationalError(statement, None, ConnectionResetError("connection lost"))
-
-    event.listen(engine_of(ledger), "before_cursor_execute", refuse)
-    with pytest.raises(StateError, match="connection lost"):
-        yield
-    event.remove(engine_of(ledger), "before_cursor_execute", refuse)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,12 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.moment import Moment
 from autoscaler.record import Archive, schema
 from autoscaler.record.forgetting import forget
+from tests.record.claims import again, moment, serve
 from tests.record.conftest import Opener
 from tests.record.hosts import SECONDS, WEB, Hosts
-from tests.record.samples import FLEET, at, decision, keep, save, scaler
-from tests.record.test_claims import again, serve
+from tests.record.samples import FLEET, decision, keep, save, scaler
 from tests.replaced import replace
 
 BOTH = [scaler("web"), scaler("fine", "fine")]
@@ -29,11 +28,6 @@ def decided(opener: Opener) -> None:
 
 def names_in(archive: Archive) -> set[str]:
     return set(archive.latest())
-
-
-def moment(seconds: float) -> Moment:
-    """Return a moment of the test's own clock, on another machine than the daemon's."""
-    return Moment(at(seconds), "boot of another machine", timedelta(seconds=seconds))
 
 
 def forgotten(opener: Opener, name: str, seconds: float) -> list[str]:

@@ -9,8 +9,8 @@ from autoscaler.model import History, Observed, Sighting
 from autoscaler.record import Ledger, State, schema
 from autoscaler.record.rows import rows_by_id
 from tests.record.conftest import Opener, kept_for
+from tests.record.cycles import serving
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
-from tests.record.test_adapter_memory import serving
 
 KEEP = kept_for(retention=timedelta(hours=2))
 PAST = 7200.0

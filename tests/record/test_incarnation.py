@@ -11,10 +11,10 @@ from sqlalchemy import make_url, select
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import LeaseOptions, Retention, State, backup, schema
 from tests.record.conftest import Opener
+from tests.record.epochs import epochs_of
 from tests.record.hosts import SECONDS, WEB, Host, Hosts, two
 from tests.record.postgresql import Server, empty_state, running_server
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
-from tests.record.test_epochs import epochs_of
 from tests.schedule.clock import FakeClock
 
 

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, Engine, event, select, text
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Ledger, schema
 from autoscaler.record.daemons import end_sessions
+from tests.record.blocked import held_after, until_blocked
 from tests.record.conftest import in_threads
 from tests.record.hosts import DEADLINE, SECONDS, Host, Hosts, two
 from tests.record.samples import at, decision, rising, save, scaler
-from tests.record.test_epochs_postgresql import held_after, until_blocked
 
 pytestmark = pytest.mark.slow
 

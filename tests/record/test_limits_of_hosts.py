@@ -9,10 +9,10 @@ from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, W
 from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
 from tests.limits.fleet import limits
+from tests.record.blocked import until_blocked
 from tests.record.conftest import in_threads
 from tests.record.hosts import Host, Hosts, two
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
-from tests.record.test_epochs_postgresql import until_blocked
 
 pytestmark = pytest.mark.slow
 TWO = [ShardName(FLEET, 1, 2), ShardName(FLEET, 2, 2)]

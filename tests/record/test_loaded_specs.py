@@ -7,8 +7,8 @@ import pytest
 from autoscaler.config.loader import load_text
 from autoscaler.model import Autoscaler
 from autoscaler.record.binary import Binary
-from tests.config import test_drain as drains
-from tests.config.test_examples import EXAMPLES
+from tests.config import drains
+from tests.config.examples import EXAMPLES
 
 TEXTS = [file.read_text() for file in EXAMPLES] + [
     drains.text("{command: [/usr/bin/drain, '{address}']}").replace("type: nodes", "type: nomad")

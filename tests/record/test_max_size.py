@@ -11,8 +11,7 @@ from autoscaler.record import Archive, Ledger, Retention, schema
 from autoscaler.record.sizes import TIERS, counted_bytes, insert_counted, size_of
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, scaler
-from tests.record.test_retention import noise
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, scaler
 from tests.replaced import replace
 from tests.steering import steer
 

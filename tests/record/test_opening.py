@@ -16,6 +16,7 @@ from autoscaler.record import database as databases
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, scaler
+from tests.record.tables import of_version
 
 DEFAULT: Final = Retention()
 
@@ -162,14 +163,6 @@ def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monk
     finally:
         other.close()
     keep(ledger, decision())
-
-
-def of_version(number: int, state: State) -> None:
-    """Mark the state as written by another version."""
-    if state.lease is not None:
-        state.lease.resign()
-    with state._database.writing() as connection:
-        connection.execute(schema.schema_version.update().values(version=number))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from autoscaler.model import (
 from autoscaler.record import Ledger, State
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener
+from tests.record.refused import refused
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
-from tests.record.test_faults import refused
 from tests.replaced import replace
 from tests.schedule.clock import FakeClock
 

@@ -10,9 +10,9 @@ from autoscaler.model import Autoscaler, History, TargetRef
 from autoscaler.record import Ledger, Retention, schema
 from autoscaler.record.forgetting import forget
 from autoscaler.target.scaled import Identify, Place, identify
+from tests.record.claims import moment
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, decision, keep, rising, save, scaler
-from tests.record.test_forget_by_hand import moment
 from tests.replaced import replace
 
 PLACE = Place("memory", None)

@@ -13,7 +13,7 @@ from autoscaler.errors import StateError
 from autoscaler.record import backup
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, decision, keep
-from tests.record.test_backup import content_of, live, tables_of
+from tests.record.tables import content_of, live, tables_of
 
 
 def _killed(tmp_path: Path) -> Path:

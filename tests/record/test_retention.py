@@ -1,16 +1,13 @@
 """Old data is deleted tier by tier, a little at a time."""
 
-import random
 from datetime import timedelta
 from math import ceil
 
 import pytest
 
-from autoscaler.model import InstanceReading, Observation
 from autoscaler.record import Archive, Ledger, Retention
 from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
-from tests.replaced import replace
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, observation, scaler
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
@@ -27,15 +24,6 @@ def hourly(ledger: Ledger, hours: float, *names: str, first: float = 0) -> None:
 def hours_of(archive: Archive, name: str = "web") -> list[float]:
     """Return the times of its recorded cycles, in hours."""
     return [(record.decision.now - START).total_seconds() / HOUR for record in archive.records(name)]
-
-
-def noise(seed: int, replicas: int = 200) -> Observation:
-    """Return an observation that compresses badly."""
-    chance, seen = random.Random(seed), observation(replicas)
-    (reading,) = seen.readings
-    assert isinstance(reading, InstanceReading)
-    samples = {name: replace(sample, value=chance.randrange(10**9)) for name, sample in reading.samples.items()}
-    return replace(seen, readings=(replace(reading, samples=samples),))
 
 
 def test_old_detail_is_deleted_and_the_rest_stays(opener: Opener) -> None:

@@ -9,8 +9,8 @@ from autoscaler.errors import StaleLedger
 from autoscaler.model import History, ShardName, TargetRef, shard_of
 from autoscaler.record import Ledger, State
 from tests.record.conftest import Opener
+from tests.record.epochs import epochs_of
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
-from tests.record.test_epochs import epochs_of
 
 NAMES = [f"s{number}" for number in range(12)]
 Remembered = dict[str, History]

@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from autoscaler.errors import StaleLedger
 from autoscaler.record import Lease
 from tests.record.conftest import kept_for
+from tests.record.epochs import LATE, contents
 from tests.record.hosts import DEADLINE, SECONDS, Hosts, two
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
-from tests.record.test_epochs import LATE, contents
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,6 @@
 """Idleness: no instances while nothing is active, and enough at once when something is."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from hypothesis import given
@@ -12,7 +11,6 @@ from autoscaler.model import (
     Autoscaler,
     Behavior,
     ConditionType,
-    ConfiguredRule,
     Decision,
     Direction,
     Failure,
@@ -20,13 +18,11 @@ from autoscaler.model import (
     HoldReason,
     Limits,
     ManualControls,
-    MetricSpec,
     MetricType,
     Override,
     Pause,
     Reading,
     Reason,
-    Rules,
     TargetType,
 )
 from autoscaler.rules.fallback import Fallbacks, MetricFallback
@@ -36,28 +32,9 @@ from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
 from tests.decide.outage import condition
 from tests.replaced import replace
+from tests.rules.idling import ACTIVATIONS, BUSY, COOLDOWN, FAILED, MAILS, QUEUE, QUIET, idle_scaler
 
-COOLDOWN = timedelta(seconds=60)
-QUEUE = QUEUE_15
-MAILS = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "mails")
 INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
-ACTIVATIONS = {"queue": 5_000, "mails": 0}
-"""By the metric's name."""
-BUSY, QUIET, FAILED = value(30_000), value(5_000), Failure("connection refused")
-"""QUIET is the activation of the queue itself, which is not above it."""
-
-
-def idle_scaler(
-    *metrics: MetricSpec,
-    minimum: int = 3,
-    behavior: Behavior | None = None,
-    activations: Mapping[str, int] = ACTIVATIONS,
-    rules: Sequence[ConfiguredRule] = (),
-) -> Autoscaler:
-    """Return an autoscaler that can idle, with these other `rules`."""
-    metrics = metrics or (QUEUE,)
-    idle = Idle(COOLDOWN, tuple([activations.get(each.name) for each in metrics]))
-    return dataclasses.replace(scaler(*metrics, minimum=minimum, behavior=behavior), rules=Rules([idle, *rules]))
 
 
 def is_idle(made: Decision) -> bool:

@@ -8,7 +8,7 @@ from autoscaler.decide import decide
 from autoscaler.model import ConditionType, Decision, Direction, History, ManualControls, Observation, Override, Pause
 from autoscaler.rules.manual import overridden, paused, resumed
 from tests.decide.build import NOW, QUEUE_15, scaler, state, value
-from tests.hpa.test_outcomes import UP, condition
+from tests.hpa.build import UP, condition
 
 END = NOW + timedelta(hours=2)
 PAUSE = Pause(Direction.IN, "ann", "deploy", NOW, END)

@@ -175,3 +175,17 @@ def _init_of(container: subprocess.Popen[bytes]) -> int:
         assert container.poll() is None, "the container ended"
         assert time.monotonic() < end, "the container has no init"
         time.sleep(0.1)
+
+
+CONFIG = """
+prometheus: {default: {url: "http://127.0.0.1:1", timeout: 1s, bearerTokenFile: TOKEN}}
+adapters: {local: {type: process, pools: {web: {command: [sleep, "3600"], initialReplicas: 2}}}}
+autoscalers:
+  - name: web
+    scaleTargetRef: {adapter: local, name: web}
+    minReplicas: 1
+    maxReplicas: 5
+    syncPeriod: 2s
+    metrics: [{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}]
+""".replace("TOKEN", "/run/credentials/autoscaler.service/token")
+DRY = CONFIG + "controller: {dryRun: true}\n"

@@ -3,22 +3,10 @@
 import pytest
 
 from tests.packaging.artefacts import PROJECT
-from tests.systemd.machine import Machine
+from tests.systemd.machine import CONFIG, DRY, Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-CONFIG = """
-prometheus: {default: {url: "http://127.0.0.1:1", timeout: 1s, bearerTokenFile: TOKEN}}
-adapters: {local: {type: process, pools: {web: {command: [sleep, "3600"], initialReplicas: 2}}}}
-autoscalers:
-  - name: web
-    scaleTargetRef: {adapter: local, name: web}
-    minReplicas: 1
-    maxReplicas: 5
-    syncPeriod: 2s
-    metrics: [{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}]
-""".replace("TOKEN", "/run/credentials/autoscaler.service/token")
-DRY = CONFIG + "controller: {dryRun: true}\n"
 FOUND_AGAIN = '"event": "workers_found_again"'
 
 

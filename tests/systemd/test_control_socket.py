@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.systemd.conftest import CREDENTIAL
-from tests.systemd.machine import Machine
-from tests.systemd.test_booted import CONFIG, DRY
+from tests.systemd.machine import CONFIG, DRY, Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -16,7 +16,7 @@ from tests.decide.build import QUEUE_15, scaler, value
 from tests.decide.outage import CALM
 from tests.replaced import replace
 from tests.rules.braking import workers
-from tests.view.test_explain import Diary
+from tests.view.diary import Diary
 
 MINUTE = timedelta(minutes=1)
 ALL = Brakes(UnfulfilledBrake(30, MINUTE), LossBrake(30, 2 * MINUTE), OutsideChangeBrake(3 * MINUTE))

@@ -7,17 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler.decide import decide
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
-    Autoscaler,
     Behavior,
-    Decision,
     Direction,
     Failure,
-    History,
     Instance,
     ManualControls,
     MetricType,
@@ -27,13 +24,10 @@ from autoscaler.model import (
     Phase,
     PolicyType,
     Query,
-    Reading,
     Rules,
     ScalingPolicy,
     SelectPolicy,
-    TargetState,
     TargetType,
-    Written,
 )
 from autoscaler.record import Record
 from autoscaler.rules.fallback import MetricFallback
@@ -43,8 +37,8 @@ from autoscaler.view.explanation import Explanation
 from tests.decide.build import CPU_60, LONG_AGO, NOW, QUEUE_15, instances, metric, samples, scaler, state, value
 from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
+from tests.view.diary import STEP, Diary
 
-STEP = timedelta(seconds=15)
 SLOW_DOWN = Behavior(
     scale_up=replace(DEFAULT_SCALE_UP, policies=(ScalingPolicy(PolicyType.PODS, 2, timedelta(seconds=60)),)),
     scale_down=replace(
@@ -53,44 +47,6 @@ SLOW_DOWN = Behavior(
         policies=(ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=40)),),
     ),
 )
-
-
-class Diary:
-    """An autoscaler on a virtual clock that keeps the newest record, as the state does."""
-
-    def __init__(self, autoscaler: Autoscaler, size: int = 3, steering: ManualControls | None = None) -> None:
-        self.autoscaler, self.size, self.now = autoscaler, size, NOW
-        self.history = History(manual=steering or ManualControls())
-        self.newest: Record | None = None
-
-    def step(self, *readings: Reading | Failure, target: TargetState | TargetUnavailable | None = None) -> Decision:
-        self.now += STEP
-        observed = Observation(target or state(self.size), readings)
-        made = decide(self.autoscaler, observed, self.history, self.now)
-        if made.change is not None:
-            self.size = made.change.size
-            made = apply_outcome(made, Written(self.size))
-        self.newest = Record(self.autoscaler, made, observed, self.history)
-        self.history = remember(self.autoscaler, self.history, made)
-        return made
-
-    def cpu(self, *percents: int) -> Explanation:
-        """Run a cycle at each percentage and return the explanation of the last."""
-        for percent in percents:
-            self.step(samples([percent * 10] * self.size, self.now + STEP))
-        return self.explained()
-
-    def explained(self) -> Explanation:
-        assert self.newest is not None
-        return explanation(self.newest)
-
-    def first_change(self, percent: int, most: int = 60) -> Decision | None:
-        """Return the first decision with a change if the metric keeps this value."""
-        for _ in range(most):
-            made = self.step(samples([percent * 10] * self.size, self.now + STEP))
-            if made.change is not None:
-                return made
-        return None
 
 
 def test_the_largest_proposal_wins() -> None:

@@ -5,7 +5,7 @@ from autoscaler.rules.headroom import Headroom
 from autoscaler.view.verdict import limits
 from tests.decide.build import QUEUE_15, scaler, value
 from tests.replaced import replace
-from tests.view.test_explain import Diary
+from tests.view.diary import Diary
 
 
 def test_spare_instances_are_no_limit() -> None:

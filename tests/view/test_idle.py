@@ -4,8 +4,8 @@ from autoscaler.model import Failure, ManualControls
 from autoscaler.view.conclusion import conclusion
 from autoscaler.view.verdict import AutoscalerState, verdict
 from tests.decide.build import value
-from tests.rules.test_idle import BUSY, MAILS, QUEUE, QUIET, idle_scaler
-from tests.view.test_explain import Diary
+from tests.rules.idling import BUSY, MAILS, QUEUE, QUIET, idle_scaler
+from tests.view.diary import Diary
 
 LAST = "2026-01-01T12:00:15+00:00"
 

@@ -26,7 +26,7 @@ from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation, Way
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.replaced import replace
-from tests.view.test_explain import STEP, Diary
+from tests.view.diary import STEP, Diary
 
 JOBS_10 = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "jobs")
 _RULES = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 4, timedelta(seconds=60)),))

@@ -14,14 +14,8 @@ from autoscaler.config.settings import Operator, Settings, WebSettings
 from autoscaler.errors import ConfigError
 from autoscaler.web import check_operators, load_web_config
 from autoscaler.web.credentials import Credentials
+from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, USERS, WITH_READER
 from tests.web.serving import Daemon, serving
-
-PAUSE = "/api/v1/autoscalers/web/pause"
-ANN, PASSWORD = "ann", "correct horse"
-OPERATOR = WebSettings(operators=(ANN,))
-HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-USERS = f"basic_auth_users:\n  {ANN}: {HASH}\n"
-WITH_READER = f"{USERS}  scraper: {HASH}\n"
 
 
 def basic(given: bytes) -> str:

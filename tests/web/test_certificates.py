@@ -11,8 +11,8 @@ import requests
 from autoscaler.config.settings import Settings
 from autoscaler.web import check_operators, load_web_config
 from tests.servers.certificates import Authority
+from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, WITH_READER, tls
 from tests.web.serving import Daemon, serving
-from tests.web.test_access import ANN, OPERATOR, PASSWORD, PAUSE, WITH_READER
 
 
 @pytest.fixture
@@ -23,11 +23,6 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return tmp_path / "web.yaml"
-
-
-def tls(authority: Authority, *more: str) -> str:
-    pair = authority.sign("server", "127.0.0.1", "localhost")
-    return "\n".join(["tls_server_config:", f"  cert_file: {pair.cert}", f"  key_file: {pair.key}", *more, ""])
 
 
 def client_certificates(authority: Authority, kind: str) -> tuple[str, ...]:

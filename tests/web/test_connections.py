@@ -25,8 +25,8 @@ from tests.web.clients import (
     send_for_ever,
     wait_until,
 )
+from tests.web.operators import tls
 from tests.web.serving import Daemon, Served, serving
-from tests.web.test_certificates import tls
 
 HASTY = Limits(32, request_seconds=0.3, handshake_seconds=0.3)
 """For clients whose connection the server closes in any case."""

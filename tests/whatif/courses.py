@@ -4,11 +4,16 @@ from array import array
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from autoscaler.model import Autoscaler, Observation
+from autoscaler.model import (
+    Autoscaler,
+    MetricType,
+    Observation,
+    TargetType,
+)
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
-from tests.decide.build import NOW, QUEUE_15, scaler, state, value
+from tests.decide.build import NOW, QUEUE_15, metric, scaler, state, value
 
 EVERY = 15.0
 WEB = scaler(QUEUE_15)
@@ -51,3 +56,12 @@ def course(
     made.ready = array("l", ready or sizes)
     made.maximum = array("l", [maximum] * len(sizes))
     return made
+
+
+def swinging(minutes: float) -> float:
+    """From 2 to 8 and back in forty minutes."""
+    return 2 + 6 * abs((minutes % 40) / 20 - 1)
+
+
+LOAD = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 600)
+"""Not cpu: the HPA ignores the cpu of starting instances."""

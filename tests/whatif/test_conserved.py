@@ -10,21 +10,18 @@ from autoscaler.model import (
     ConnectionLimits,
     Direction,
     ManualControls,
-    MetricType,
     Pause,
     RemovalBudget,
-    TargetType,
 )
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.course import AS_IT_WAS, Course
 from autoscaler.whatif.replay.replay import Candidate
-from tests.decide.build import NOW, metric, scaler
+from tests.decide.build import NOW, scaler
 from tests.replaced import replace
+from tests.whatif.courses import LOAD
 from tests.whatif.pasts import Life, compared, replay
 
 AT_ONCE = timedelta(0)
-LOAD = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 600)
-"""Not cpu: the HPA ignores the cpu of starting instances."""
 LOADS = (120, 120, 300, 300, 480, 480, 240, 240, 120, 120, 120)
 """In percent of one instance."""
 

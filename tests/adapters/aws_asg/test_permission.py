@@ -8,7 +8,7 @@ from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetRef
 from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
-from tests.cli.test_write_test import said, write_tested, wrong
+from tests.cli.write_tested import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
 from tests.servers.faults import Fault

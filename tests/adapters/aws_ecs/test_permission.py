@@ -8,7 +8,7 @@ from autoscaler.errors import TargetForbidden
 from autoscaler.model import TargetRef, Written
 from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_ecs.conftest import BRIDGE, Cloud, Connect, LiveAdapter
-from tests.cli.test_write_test import said, write_tested, wrong
+from tests.cli.write_tested import said, write_tested, wrong
 from tests.daemon.running import autoscaler, write_config
 from tests.servers.aws.server import REGION
 

@@ -87,3 +87,7 @@ def seen(adapter: CommandAdapter, target: TargetRef = WEB) -> TargetState:
     if not isinstance(answer, TargetState):
         pytest.fail(f"{answer!r}")
     return answer
+
+
+STATE = '{"targets": [{"target": {"name": "web"}, "replicas": 3, "revision": "7"}]}'
+WRITTEN = """echo '{"outcome": "Written"}'"""

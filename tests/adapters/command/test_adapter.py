@@ -11,11 +11,8 @@ import pytest
 from adapters.command import CommandAdapter
 from autoscaler.model import Held, TargetRef, Written
 from autoscaler.target import TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
-from tests.adapters.command.harness import SHOP, WEB, build, call, change, script, seen
+from tests.adapters.command.harness import SHOP, STATE, WEB, WRITTEN, build, call, change, script, seen
 from tests.adapters.process.harness import poll
-
-STATE = '{"targets": [{"target": {"name": "web"}, "replicas": 3, "revision": "7"}]}'
-WRITTEN = """echo '{"outcome": "Written"}'"""
 
 
 def adapter(folder: Path, observe: str = f"echo '{STATE}'", scale: str = WRITTEN, **env: str) -> CommandAdapter:

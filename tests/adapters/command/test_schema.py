@@ -9,8 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from adapters.command.schema import schema
-from tests.adapters.command.harness import ROOT, WEB, build, call, change, script, seen
-from tests.adapters.command.test_adapter import STATE, WRITTEN
+from tests.adapters.command.harness import ROOT, STATE, WEB, WRITTEN, build, call, change, script, seen
 
 FILE = ROOT / "config" / "command.schema.json"
 

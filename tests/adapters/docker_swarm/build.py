@@ -1,5 +1,6 @@
 """Helpers that build the values of these tests."""
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from adapters.docker_swarm import DockerSwarm
 from autoscaler.clock import SystemClock
 from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
 from autoscaler.target.contract import make_context
+from tests.servers.faults import Fault
 
 Connect: TypeAlias = Callable[..., DockerSwarm]
 """`connect(host, tls={...})` returns an adapter for that host."""
@@ -49,3 +51,7 @@ def wait_state(swarm: DockerSwarm, name: str, wanted: Callable[[TargetState], An
         assert time.monotonic() < end, f"not within {within:g} s; last seen: {found}"
         time.sleep(0.1)
     return found
+
+
+def says(pattern: str, answer: Any) -> Fault:
+    return Fault(pattern, 200, json.dumps(answer), "application/json")

@@ -20,16 +20,12 @@ from autoscaler.errors import (
     TargetUnavailable,
 )
 from autoscaler.model import Conflict, TargetState, Unchanged, Written
-from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
+from tests.adapters.docker_swarm.build import Connect, call, change, ref, says, state_of
 from tests.adapters.docker_swarm.samples import node, service, task
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.scripted import Wire, scripted
 
 OUT_OF_SEQUENCE = json.dumps({"message": "rpc error: code = Unknown desc = update out of sequence"})
-
-
-def says(pattern: str, answer: Any) -> Fault:
-    return Fault(pattern, 200, json.dumps(answer), "application/json")
 
 
 @pytest.fixture

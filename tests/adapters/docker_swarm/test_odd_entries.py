@@ -7,9 +7,8 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetState
-from tests.adapters.docker_swarm.build import Connect, call, ref
+from tests.adapters.docker_swarm.build import Connect, call, ref, says
 from tests.adapters.docker_swarm.samples import node, service, task
-from tests.adapters.docker_swarm.test_faults import says
 from tests.servers.faults import running_faults
 
 Observe = Callable[..., dict[str, TargetState | TargetError]]

@@ -18,7 +18,7 @@ import pytest
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.target import NodeDrain, Phase
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
-from tests.adapters.nomad.test_security import documented_policy
+from tests.adapters.nomad.harness import documented_policy
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 from tests.servers.nomad_nodes import FAST_HEARTBEATS, Node, running_node

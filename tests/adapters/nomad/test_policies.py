@@ -1,7 +1,7 @@
 """The scaling policies of jobs are discovered on a real agent. test_security.py has the rights that this needs."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,18 +9,11 @@ import pytest
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import ScaleChange, TargetRef, TargetState, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
+from tests.adapters.nomad.harness import with_policy
 from tests.servers.faults import Fault, Faults
 from tests.servers.nomad import NomadServer, service
 
 pytestmark = pytest.mark.slow
-CHECK: Final = {"load": [{"source": "prometheus", "query": "load", "strategy": [{"target-value": [{"target": 10}]}]}]}
-
-
-def with_policy(job: str, target: float = 10, **further: Any) -> dict[str, Any]:
-    """Return a job with a policy, which places nothing."""
-    check = {"load": [CHECK["load"][0] | {"strategy": [{"target-value": [{"target": target}]}]}]}
-    scaling = {"Min": 0, "Max": 9, "Enabled": True, "Type": "horizontal", "Policy": {"check": [check]}}
-    return service(job, count=0, group={"Scaling": scaling}, **further)
 
 
 def discover(live: LiveAdapter, known: Collection[TargetRef] = (), *namespaces: str) -> Mapping[str, Any]:

@@ -1,11 +1,10 @@
 """TLS with client certificates, and ACL, on an agent that requires both."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -14,18 +13,10 @@ from autoscaler.model import TargetState, Written
 from autoscaler.target import NodeDrain
 from autoscaler.target.contract import AdapterContract
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
-from tests.adapters.nomad.test_contract import NomadHarness, prepare
-from tests.adapters.nomad.test_policies import with_policy
+from tests.adapters.nomad.harness import NomadHarness, documented_policy, prepare, with_policy
 from tests.servers.nomad import NomadServer, running_nomad, service
 
 pytestmark = pytest.mark.slow
-DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "nomad.md"
-
-
-def documented_policy(*, drains: bool = False) -> str:
-    """The HCL of docs/nomad.md. `drains`: with the part that only drains need."""
-    scaling, further = re.findall(r"```hcl\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    return f"{scaling}{further}" if drains else str(scaling)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from tests.faults.hosts.life import _arrived, _evidence, _surely_exceeded
 from tests.faults.hosts.recorder import Order, Write
 from tests.faults.hosts.verdict import Announced, Decided
 from tests.faults.judge import Change
-from tests.faults.test_judge import lived
+from tests.faults.lived import lived
 
 
 def _decided(at: datetime, seconds: int = 0) -> Decided:

@@ -12,9 +12,8 @@ from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import scaler
 from tests.replaced import replace
-from tests.whatif.documents.test_replay import swinging
+from tests.whatif.courses import LOAD, swinging
 from tests.whatif.pasts import Life, compared, shop, shop_past
-from tests.whatif.test_conserved import LOAD
 
 AT_ONCE = timedelta(0)
 

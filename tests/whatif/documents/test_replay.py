@@ -14,15 +14,10 @@ from autoscaler.whatif.replay.demand import Demand
 from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import NOW
 from tests.replaced import replace
-from tests.whatif.courses import course, curve, seconds
+from tests.whatif.courses import course, curve, seconds, swinging
 from tests.whatif.pasts import Listed, compared, shop, shop_past
 
 LOWER = Candidate("lower.yaml", replace(shop(), max_replicas=5))
-
-
-def swinging(minutes: float) -> float:
-    """From 2 to 8 and back in forty minutes."""
-    return 2 + 6 * abs((minutes % 40) / 20 - 1)
 
 
 @cache
