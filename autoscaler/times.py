@@ -11,6 +11,7 @@ from autoscaler.quantity import parse_duration
 YEARS: Final = range(1970, 9000)
 """The years of a time, so that a duration can be added to every time."""
 _EARLIEST: Final = datetime(YEARS[0], 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(YEARS[-1], 1, 1, tzinfo=UTC)
 
 
 def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
@@ -31,16 +32,21 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
 
 
 def parse_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in the past in every form that the terminal and the page show; return it in UTC.
+    """Parse a time in every form that the terminal and the page show; return it in UTC.
 
-    `10m`: an age; `14:30`, `14:30:05 UTC`: the last time that a clock showed it; else as `parse_instant`.
+    `10m`: an age; `+10m`: from now on; `now`; `14:30`, `14:30:05 UTC`: the last time that a clock showed it; else as
+    `parse_instant`.
     """
+    if text == "now":
+        return now
     clock = re.fullmatch(r"(\d\d?)(:\d\d(?::\d\d)?)( ?UTC)?", text.removesuffix(" local"), re.ASCII)
     try:
         if clock is not None:
             at = time_of_day.fromisoformat(clock[1].zfill(2) + clock[2]).replace(tzinfo=UTC if clock[3] else zone)
             today = datetime.combine(now.astimezone(at.tzinfo).date(), at).astimezone(UTC)
             return today if today <= now else today - timedelta(days=1)
+        if text.startswith("+"):
+            return min(now + parse_duration(text[1:]), _LATEST)
         if "-" not in text and "," not in text:
             return max(now - parse_duration(text), _EARLIEST)
     except (ValueError, OverflowError, QuantityError):

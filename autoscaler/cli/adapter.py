@@ -10,11 +10,12 @@ from unittest import SkipTest
 
 import typer
 
+from autoscaler.cli.find_daemon import DEFAULT_CONFIG
 from autoscaler.cli.options import ConfigFile, duration
 from autoscaler.cli.output import exit_on_error
-from autoscaler.cli.source import DEFAULT_CONFIG, nearest
 from autoscaler.config import Settings, load
 from autoscaler.errors import AdapterError, TargetError, named
+from autoscaler.fields.types import suggest
 from autoscaler.model import TargetRef
 from autoscaler.target import Adapter
 from autoscaler.target import load as load_type
@@ -151,7 +152,7 @@ def _check(settings: Settings, target: TargetRef) -> None:
     """Raise AdapterError if the target cannot be tested."""
     section = settings.adapters.get(target.adapter)
     if section is None:
-        known = nearest(target.adapter, settings.adapters, f"it has {', '.join(settings.adapters) or 'none'}")
+        known = suggest(target.adapter, settings.adapters)
         raise AdapterError(f"{settings.path} has no connection {target.adapter[:64]!r}; {known}")
     kind = load_type(section.type)
     if kind.one_shard:

@@ -3,64 +3,88 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
-from keyword import iskeyword
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from autoscaler.cli.help import Command, write_parameters
+from autoscaler.cli.help import AskingCommand, Command, write_options
+from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
 
-COMMANDS: Final = {
-    "check": "Check configuration files offline; show every error at once.",
-    "test": "Run unit tests of a configuration.",
-    "run": "Run the daemon, or with --once a single cycle.",
-    "get": "List autoscalers: metrics, bounds, sizes.",
-    "describe": "Describe an autoscaler: metrics, behavior, conditions, events.",
-    "explain": "Explain a decision: why the size did or did not change.",
-    "events": "List events; equal ones are counted.",
-    "history": "Show sizes and metrics over time.",
-    "schedule": "Show when schedules will change the bounds.",
-    "replay": "Try a configuration over the past.",
-    "diff": "Show the keys that differ in two configurations.",
-    "status": "Show the daemon, its shards, and the daemons that share the state.",
-    "pause": "Stop writing sizes, in one direction or both.",
-    "resume": "End a pause and an override.",
-    "override": "Set other bounds for a while.",
-    "backup": "Write the daemon's state into one file.",
-    "restore": "Replace the daemon's state by a backup.",
-    "resign": "Let another daemon lead.",
-    "notify": "Send a notice to the webhook, to try it.",
-    "forget": "Delete an autoscaler from the state.",
-    "create": "Print the configuration of a new autoscaler.",
-    "import": "Print the configuration for HorizontalPodAutoscaler manifests.",
-    "adapter": "Test an adapter, such as one of your own programs.",
+GROUPS: Final = {
+    "Look at what it does": {
+        "get": "List autoscalers: metrics, bounds, sizes.",
+        "explain": "Explain a decision: why the size did or did not change.",
+        "describe": "Describe an autoscaler: metrics, behavior, conditions, events.",
+        "history": "Show sizes and metrics over time.",
+        "events": "List events; equal ones are counted.",
+        "status": "Show the daemon, its shards, and the daemons that share the state.",
+    },
+    "Steer it": {
+        "pause": "Stop writing sizes, in one direction or both.",
+        "override": "Set other bounds for a while.",
+        "resume": "End a pause and an override.",
+    },
+    "Try a change": {
+        "check": "Check configuration files, and with --live whether they work.",
+        "diff": "Show the keys that differ in two configurations.",
+        "test": "Run unit tests of a configuration.",
+        "replay": "Try a configuration over the past.",
+        "schedule": "Show when schedules will change the bounds.",
+    },
+    "Configure it": {
+        "create": "Print the configuration of a new autoscaler.",
+        "import": "Convert autoscalers of Kubernetes, KEDA and Nomad.",
+        "notify": "Send a notice to the webhook, to try it.",
+        "adapter": "Test an adapter, such as one of your own programs.",
+    },
+    "Run it and keep its state": {
+        "run": "Run the daemon, or with --once a single cycle.",
+        "backup": "Write the daemon's state into one file.",
+        "restore": "Replace the daemon's state by a backup.",
+        "resign": "Let another daemon lead.",
+        "forget": "Delete an autoscaler from the state.",
+    },
 }
-"""Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`; for `import`, `import_`."""
-_ELSEWHERE: Final = {"replay": "whatif.commands", "test": "scenarios"}
-"""Command -> its package, for those that are not in `autoscaler.cli`."""
+"""Group of the overview -> its commands -> their lines. Rare commands and groups are last."""
+COMMANDS: Final = {name: line for commands in GROUPS.values() for name, line in commands.items()}
+"""Command -> its line in the overview. The function is NAME in `autoscaler.cli.NAME`, unless _ELSEWHERE says so."""
+HIDDEN: Final = ("reload",)
+"""Commands for the service's unit. The overview does not list them, and they may change."""
+_ASKING: Final = frozenset({*GROUPS["Look at what it does"], *GROUPS["Steer it"], "reload", "resign"})
+"""Commands that ask the daemon."""
+_ELSEWHERE: Final = {
+    "import": "cli.import_.import_",
+    "override": "cli.steering.override",
+    "pause": "cli.steering.pause",
+    "reload": "cli.orders.reload",
+    "replay": "whatif.commands.replay.replay",
+    "resign": "cli.orders.resign",
+    "resume": "cli.steering.resume",
+    "test": "scenarios.test.test",
+}
 _INSTEAD: Final = {
     "tune": "try other values with `autoscaler replay --candidate FILE`",
     "shadow": "see what its decisions would have come to with `autoscaler replay NAME`",
     "export": "write the whole state into a file with `autoscaler backup FILE`",
 }
 """Command that no longer exists -> what to do instead."""
-HIDDEN: Final = ("reload",)
-"""Commands for the service's unit. The overview does not list them, and they may change."""
-
-_PLAIN: Final[dict[str, Any]] = {
-    "add_completion": False,  # of the single commands
-    "pretty_exceptions_enable": False,  # rich's tracebacks would show local variables
-    "rich_markup_mode": None,  # rich is slow to import
-}
-
-_SHARED: Final = {
+_BEFORE: Final = {
     "server": "--server",
     "http_config_file": "--http.config.file",
     "config_file": "--config.file",
 }
-"""Options that are also accepted before a command that has them: parameter of `autoscaler` -> option."""
+"""Parameter of `autoscaler` -> option that may stand before a command that has it."""
+_AS_OPTIONS: Final = {"help": "--help", "version": "--version"}
+"""Commands that other programs have -> the option."""
+
+_PLAIN: Final[dict[str, Any]] = {
+    "add_completion": False,  # of the single commands
+    "context_settings": {"help_option_names": ["--help", "-h"]},
+    "pretty_exceptions_enable": False,  # rich's tracebacks would show local variables
+    "rich_markup_mode": None,  # rich is slow to import
+}
 
 
 class Commands(TyperGroup):
@@ -74,12 +98,19 @@ class Commands(TyperGroup):
         """Return the command; None: there is none of that name."""
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
-        word = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = import_module(f"autoscaler.{_ELSEWHERE.get(cmd_name, 'cli')}.{word}")
-        function: Callable[..., None] = getattr(module, word)
+        place = _ELSEWHERE.get(cmd_name, f"cli.{cmd_name}.{cmd_name}")
+        module, _, word = place.rpartition(".")
+        function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
         single = typer.Typer(**_PLAIN)
-        single.command(name=cmd_name, cls=Command)(function)
+        single.command(name=cmd_name, cls=AskingCommand if cmd_name in _ASKING else Command)(function)
         return get_command(single)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments: `help`, `help COMMAND` and `version` like the options of that name."""
+        if args and args[0] in _AS_OPTIONS:
+            args = [*args[1:2], _AS_OPTIONS[args[0]]]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that `args` begin with and its arguments, with the options that were given before it."""
@@ -90,15 +121,18 @@ class Commands(TyperGroup):
             hint = _INSTEAD.get(name) or (f"did you mean {near[0]}?" if near else "")
             ctx.fail(f"there is no command {name[:64]!r}" + (f"; {hint}" if hint else ""))
         before = [
-            f"{_SHARED[key]}={value}" for key, value in ctx.params.items() if key in _SHARED and value is not None
+            f"{option}={ctx.params[key]}"
+            for key, option in _BEFORE.items()
+            if ctx.get_parameter_source(key).name == "COMMANDLINE"
         ]
         return name, command, [*before, *rest]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options and the overview, without importing a command."""
-        write_parameters(self.get_params(ctx), ctx, formatter)
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Write the groups of the overview, without importing a command, and the options."""
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()), col_max=10)
+        write_options(self.get_params(ctx), ctx, formatter)
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, **_PLAIN | {"add_completion": True})
@@ -115,13 +149,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def autoscaler(
     *,
-    server: Annotated[str | None, typer.Option("--server", metavar="URL", help="Where the daemon answers.")] = None,
-    http_config_file: Annotated[
-        str | None, typer.Option("--http.config.file", metavar="FILE", help="Credentials and TLS for it.")
-    ] = None,
-    config_file: Annotated[
-        str | None, typer.Option("--config.file", metavar="FILE", help="The daemon's configuration.")
-    ] = None,
+    server: ServerUrl = None,
+    http_config_file: HttpConfigFile = None,
+    config_file: ConfigFile = None,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -129,8 +159,8 @@ def autoscaler(
     """Kubernetes' HorizontalPodAutoscaler, for everything that is not Kubernetes.
 
     Reads PromQL, decides as HPA does, and sets the size of AWS Auto Scaling groups, services of ECS and Docker
-    Swarm, Nomad groups, pools of local processes, or what your own program scales. Exit codes: 0 fine, 1 the
-    command failed, 2 wrong arguments.
+    Swarm, Nomad groups, pools of local processes, or what your own program scales.
 
-    The first three options belong to the commands that have them, and may stand after the command as well.
+    `autoscaler help COMMAND` explains a command. The first three options may stand after it, too. Exit codes: 0
+    fine, 1 the command failed, 2 wrong arguments.
     """

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from autoscaler.cli.find_daemon import DEFAULT_CONFIG
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error, show
-from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.convert.imported import Destination
 from autoscaler.errors import QuantityError

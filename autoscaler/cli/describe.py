@@ -2,24 +2,24 @@
 
 from datetime import UTC, datetime
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl
-from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import DocumentSource, Where
+import typer
+
+from autoscaler.cli.client import asking
+from autoscaler.cli.options import Name, OutputForm
+from autoscaler.cli.output import Form, screen, show, show_document
 from autoscaler.cli.tables.description import description
 from autoscaler.view.detail import Detail
 
 
 def describe(
+    ctx: typer.Context,
     name: Name,
     *,
     output: OutputForm = Form.TEXT,
-    server: ServerUrl = None,
-    http_config_file: HttpConfigFile = None,
-    config_file: ConfigFile = None,
 ) -> None:
     """Describe an autoscaler in the layout of `kubectl describe hpa`: metrics, behavior, conditions, events."""
-    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
-        found = source.read(Detail, "/autoscalers/{name}", name)
+    with asking(ctx) as client:
+        found = client.get(Detail, "/autoscalers/{name}", name)
         if output is not Form.TEXT:
             show_document(found, output)
             return

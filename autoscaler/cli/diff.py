@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from autoscaler.cli.find_daemon import DEFAULT_CONFIG
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import DEFAULT_CONFIG
 from autoscaler.config.normalized import differences, normalized
 from autoscaler.layout import NONE, Screen, Table
 from autoscaler.text import clean

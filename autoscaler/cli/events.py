@@ -5,9 +5,9 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, ServerUrl, Since, moment
-from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
-from autoscaler.cli.source import DocumentSource, Where
+from autoscaler.cli.client import asking
+from autoscaler.cli.options import OutputForm, Since, moment
+from autoscaler.cli.output import Form, repeat, screen, show, show_document
 from autoscaler.cli.tables.events import EventTable
 from autoscaler.view.events import EventList
 
@@ -17,14 +17,12 @@ _OVERLAP: Final = timedelta(minutes=2)
 
 
 def events(
+    ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only events of this autoscaler.")] = None,
     *,
     since: Since = "1h",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Keep printing new events, until Ctrl-C.")] = False,
     output: OutputForm = Form.TEXT,
-    server: ServerUrl = None,
-    http_config_file: HttpConfigFile = None,
-    config_file: ConfigFile = None,
 ) -> None:
     """List events, the newest last. Equal ones are counted: `12s (x5 over 96s)`.
 
@@ -33,9 +31,9 @@ def events(
     begin = moment(since, "--since")
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
-    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
+    with asking(ctx) as client:
         merged = "false" if follow else None
-        found = source.read(EventList, "/events", name, name=name, since=begin, limit=_MAX_EVENTS, merged=merged)
+        found = client.get(EventList, "/events", name=name, since=begin, limit=_MAX_EVENTS, merged=merged)
         if output is not Form.TEXT:
             show_document(found, output)
             return
@@ -52,7 +50,7 @@ def events(
         def go_on() -> None:
             nonlocal shown
             since = max([begin, *(each.last - _OVERLAP for each in shown)])
-            found = source.read(EventList, "/events", name, name=name, since=since, limit=_MAX_EVENTS, merged=merged)
+            found = client.get(EventList, "/events", name=name, since=since, limit=_MAX_EVENTS, merged=merged)
             show(table.rows([each for each in found.events if each not in shown], datetime.now(UTC)))
             shown = found.events or shown
 

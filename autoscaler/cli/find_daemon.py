@@ -1,30 +1,113 @@
-"""Finds the control socket of the daemon that runs a configuration.
+"""Finds the daemon and its state, for every command alike.
 
-A daemon's environment tells where its socket is, unless the configuration does, and a shell has another environment.
+The daemon: --server, $AUTOSCALER_SERVER, the daemon that runs the file of --config.file, the service, then the default
+address. A daemon's environment may tell where its socket is, and a shell has another environment; so the one that runs
+a file is looked for among the sockets of this machine.
 """
 
-from collections.abc import Iterator
-from contextlib import closing
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from autoscaler.cli.server import Server
-from autoscaler.cli.source import runs
+import typer
 
+from autoscaler.cli.options import Where
+from autoscaler.cli.server import Server, ServerDown
+from autoscaler.errors import ServerError
+
+if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
+    from autoscaler.config import Settings
+    from autoscaler.view.status import DaemonStatus
+
+DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
+_DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
+_SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
+_SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
+"""The service's state folder. A shell does not have the service's $STATE_DIRECTORY."""
 _LISTENING: Final = Path("/proc/net/unix")
 """Lists the Unix sockets of this network namespace. Source: proc(5)."""
 _PATH_FIELD: Final = 7
 """Where a socket's path is in its line, counted from 0."""
 
 
-def socket_of(config: Path) -> Path | None:
-    """Return the control socket of this machine's daemon that runs the file; None: no such daemon is known."""
-    for socket in _control_sockets():
-        with closing(Server(f"unix://{quote(str(socket))}")) as server:
-            if runs(server, config):
-                return socket
+def servers(where: Where) -> Sequence[Server]:
+    """Return the daemon at each address to try, in order; the only one is that of --server.
+
+    With --config.file, one that runs another file is left out, unless the file names its address. Credentials are for
+    TCP; with them no socket is tried. Raises ConfigError, ServerError; typer.BadParameter for an invalid URL.
+    """
+    if where.server is not None:
+        return [_at(where.server, where)]
+    running, refusing = [], []
+    for url, sure in _places(where):
+        server = _at(url, where)
+        try:
+            if sure or (where.config_file is not None and runs(server, where.config_file)):
+                running.append(server)
+                continue
+        except ServerDown:
+            pass
+        except ServerError:  # it does not say which file it runs; the command's request shows why
+            refusing.append(server)
+            continue
+        server.close()
+    return running + refusing
+
+
+def runs(server: Server, config: Path) -> "DaemonStatus | None":
+    """Return the status of a daemon that runs the file; None: it runs another one. Raises ServerError."""
+    from autoscaler.view.status import DaemonStatus  # noqa: PLC0415 - see TYPE_CHECKING above
+
+    status = server.get(DaemonStatus, "/status/daemon")
+    return status if Path(status.configuration).resolve() == config.resolve() else None
+
+
+def status_of(config: Path) -> "DaemonStatus | None":
+    """Return the status of this machine's daemon that runs the file; None: none answers. Raises as `servers`."""
+    for server in servers(Where(os.environ.get("AUTOSCALER_SERVER") or None, None, config)):
+        with closing(server), suppress(ServerError):
+            if server.is_this_machine and (status := runs(server, config)) is not None:
+                return status
     return None
+
+
+def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
+    """Return `state.url`, the state folder that is used without it, and the configuration.
+
+    The configuration is None if no file is named and the default one does not exist. Raises ConfigError, and
+    StateError as `daemons_folder`.
+    """
+    from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
+    from autoscaler.record.folder import state_folder  # noqa: PLC0415 - likewise
+
+    settings = load(config or DEFAULT_CONFIG) if config is not None or DEFAULT_CONFIG.exists() else None
+    url = None if settings is None else settings.state.url
+    return url, state_folder(os.environ) if url is not None else daemons_folder(), settings
+
+
+def daemons_folder() -> Path:
+    """Return the state folder of this machine's daemon. Raises StateError if there are two."""
+    from autoscaler.record import folder  # noqa: PLC0415 - slow
+
+    return folder.daemons_folder(os.environ, _SERVICE_FOLDER)
+
+
+def _places(where: Where) -> Iterator[tuple[str, bool]]:
+    """Yield each address, and whether the daemon there is certainly the wanted one."""
+    socket, address = None, None
+    if where.config_file is not None:
+        from autoscaler.config.control_socket import configured_places  # noqa: PLC0415 - slow
+
+        socket, address = configured_places(where.config_file)
+    any_file = where.config_file is None
+    guessed = [_SERVICE_SOCKET] if any_file else [*_control_sockets(), _SERVICE_SOCKET]
+    if where.http_config_file is None:
+        for each in guessed if socket is None else [socket]:
+            yield f"unix://{quote(str(each))}", any_file or socket is not None
+    yield _DEFAULT_SERVER if address is None else f"http://{address}", any_file or address is not None
 
 
 def _control_sockets() -> Iterator[Path]:
@@ -36,3 +119,15 @@ def _control_sockets() -> Iterator[Path]:
     fields = [line.split(maxsplit=_PATH_FIELD) for line in lines]
     paths = dict.fromkeys(each[_PATH_FIELD] for each in fields if len(each) > _PATH_FIELD)
     yield from [Path(path) for path in paths if path.startswith("/") and path.endswith("/control.sock")]
+
+
+def _at(url: str, where: Where) -> Server:
+    config = None
+    if where.http_config_file is not None:
+        from autoscaler.cli.http_config import load_http_config  # noqa: PLC0415 - slow, and rarely needed
+
+        config = load_http_config(where.http_config_file)
+    try:
+        return Server(url, config)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--server") from None

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from autoscaler.cli.find_daemon import state_place
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
-from autoscaler.cli.source import state_place
 from autoscaler.clock import SystemClock
 from autoscaler.text import clean
 

@@ -8,13 +8,15 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, SelectorText, ServerUrl, selector
-from autoscaler.cli.output import Form, exit_on_error, repeat, screen, show, show_document
-from autoscaler.cli.source import DocumentSource, Where
+from autoscaler.cli.client import Client, asking
+from autoscaler.cli.options import SelectorText, selector
+from autoscaler.cli.output import Form, repeat, screen, show, show_document
 from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
 from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, cells, colours
 from autoscaler.cli.tables.notes import notes
+from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
+from autoscaler.labels import Selector
 from autoscaler.layout import Table
 from autoscaler.text import plain
 from autoscaler.view.discovered import DiscoveredList
@@ -25,6 +27,8 @@ class UnknownSize(AutoscalerError):
     """A size was asked for that the daemon could not read."""
 
 
+_PAGE: Final = 2_500
+"""Autoscalers in one answer. The daemon would need a hundred MiB for ten thousand."""
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -40,6 +44,7 @@ class Output(StrEnum):
 
 
 def get(
+    ctx: typer.Context,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The autoscalers. Default: all.")] = None,
     *,
     labels: SelectorText = None,
@@ -58,9 +63,6 @@ def get(
     ] = False,
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Leave out the table's first line.")] = False,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Keep printing rows that change, until Ctrl-C.")] = False,
-    server: ServerUrl = None,
-    http_config_file: HttpConfigFile = None,
-    config_file: ConfigFile = None,
 ) -> None:
     """List autoscalers in the columns of `kubectl get hpa`.
 
@@ -70,20 +72,14 @@ def get(
     """
     _refuse_combinations(names, labels, output, watch=watch, discovered=discovered)
     chosen = selector(labels)
-    document = output in (Output.JSON, Output.YAML)
-    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
+    with asking(ctx) as client:
         if discovered:
-            _show_discovered(source.read(DiscoveredList, "/status/discovered"), output, header=not no_headers)
+            _show_discovered(client.get(DiscoveredList, "/status/discovered"), output, header=not no_headers)
             return
 
-        def look() -> Sequence[Summary]:
-            return source.named(names) if names else source.autoscalers(chosen)
-
-        found = look()
-        if document:
-            listed = AutoscalerList(
-                autoscalers=tuple(found), total=len(found), refused_reload=source.refused_reload, led=source.led
-            )
+        listed = _listed(client, names, chosen)
+        found = listed.autoscalers
+        if output in (Output.JSON, Output.YAML):
             show_document(listed, Form(output.value))
             return
         if output is Output.NAME:
@@ -94,18 +90,18 @@ def get(
             return
         below = _Notes(wide=output is Output.WIDE)
         if not found and not watch:
-            below.show((), source)
+            below.show(listed)
             which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
         listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER)
         listing.begin(found, header=not no_headers)
-        below.show(found, source)
+        below.show(listed)
 
         def go_on() -> None:
-            now_there = look()
-            listing.go_on(now_there)
-            below.show(now_there, source)
+            now_there = _listed(client, names, chosen)
+            listing.go_on(now_there.autoscalers)
+            below.show(now_there)
 
         if watch:
             repeat(go_on)
@@ -121,6 +117,25 @@ def _refuse_combinations(
         raise typer.BadParameter(f"can only be combined with -o wide; leave out -o {output}", param_hint="--watch")
     if discovered and (names or labels is not None or watch or output in (Output.NAME, Output.SIZE)):
         raise typer.BadParameter("can only be combined with -o wide, json or yaml", param_hint="--discovered")
+
+
+def _listed(client: Client, names: Sequence[str] | None, chosen: Selector | None) -> AutoscalerList:
+    """Return the autoscalers with these names, in their order; without names those whose labels match, by name."""
+    alone = names[0] if names and len(set(names)) == 1 else ""  # one does not need an answer about the whole fleet
+    fits, found = None if chosen is None else chosen.text, list[Summary]()
+    while True:
+        page = client.get(
+            AutoscalerList, "/autoscalers", offset=len(found), limit=_PAGE, name=alone, labelSelector=fits
+        )
+        found += page.autoscalers
+        if len(found) >= page.total or not page.autoscalers:
+            break
+    if names:
+        known = {each.name: each for each in found}
+        for unknown in dict.fromkeys(names) - known.keys():
+            client.get(Document, "/autoscalers/{name}", unknown)  # which says which names are near
+        found = [known[name] for name in dict.fromkeys(names) if name in known]
+    return AutoscalerList(autoscalers=tuple(found), total=len(found), refused_reload=page.refused_reload, led=page.led)
 
 
 def _show_discovered(found: DiscoveredList, output: Output, *, header: bool) -> None:
@@ -181,11 +196,12 @@ class _Notes:
         self._wide = wide
         self._shown: Sequence[str] = ()
 
-    def show(self, found: Sequence[Summary], source: DocumentSource) -> None:
+    def show(self, listed: AutoscalerList) -> None:
         """Show the lines that were not shown last time, without regard to their ages."""
         on, errors, begun = screen(), not self._wide, False
-        lines = notes(found, source.refused_reload, datetime.now(UTC), errors=errors, led=source.led)
-        without_ages = notes(found, source.refused_reload, _ANY_TIME, errors=errors, led=source.led)
+        found, refused, led = listed.autoscalers, listed.refused_reload, listed.led
+        lines = notes(found, refused, datetime.now(UTC), errors=errors, led=led)
+        without_ages = notes(found, refused, _ANY_TIME, errors=errors, led=led)
         for line, key in zip(lines, without_ages, strict=True):
             if key not in self._shown:
                 if not begun and sys.stderr.isatty():

@@ -1,10 +1,13 @@
-"""Help texts that show what to type, in the documentation's words."""
+"""Help texts that show what to type, in the documentation's words, and the options that every question accepts."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+from typer.main import get_command
+
+from autoscaler.cli.options import Where
 
 
 class Command(TyperCommand):
@@ -25,14 +28,40 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options."""
-        write_parameters(self.get_params(ctx), ctx, formatter)
+        write_options(self.get_params(ctx), ctx, formatter)
 
 
-def write_parameters(parameters: Any, ctx: Any, formatter: Any) -> None:
+class AskingCommand(Command):
+    """A command that asks the daemon. It accepts the options of Where, and its function gets them as `ctx.obj`."""
+
+    def __init__(self, **given: Any) -> None:
+        """As the base class."""
+        super().__init__(**given)
+        maker = typer.Typer(add_completion=False)
+        maker.command()(Where)
+        self._where: Any = get_command(maker)
+        for option in self._where.params:
+            option.hidden = True  # type: ignore[attr-defined]  # they are options
+        self.params += self._where.params
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the function."""
+        ctx.obj = self._where.callback(**{option.name: ctx.params.pop(option.name) for option in self._where.params})
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options, and where the hidden ones are explained."""
+        super().format_options(ctx, formatter)
+        names = ", ".join(option.opts[0] for option in self._where.params)
+        formatter.write_paragraph()
+        formatter.write_text(f"It also accepts {names}: see `autoscaler --help`.")
+
+
+def write_options(parameters: Any, ctx: Any, formatter: Any) -> None:
     """Write the sections `Arguments` and `Options`, unless they are empty."""
     arguments = [(_usage(each), each.help or "") for each in _arguments(parameters)]
     options = [each.get_help_record(ctx) for each in parameters if each.param_type_name == "option"]
-    for title, rows in (("Arguments", arguments), ("Options", options)):
+    for title, rows in (("Arguments", arguments), ("Options", [*filter(None, options)])):
         if rows:
             with formatter.section(title):
                 formatter.write_dl(rows)

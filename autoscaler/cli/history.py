@@ -2,9 +2,9 @@
 
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, Name, OutputForm, ServerUrl, Since, Until, span
-from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.cli.source import DocumentSource, Where
+from autoscaler.cli.client import asking
+from autoscaler.cli.options import Name, OutputForm, Since, Until, span
+from autoscaler.cli.output import Form, screen, show, show_document
 from autoscaler.cli.tables.history import rows
 from autoscaler.view.history import HistoryDocument
 
@@ -12,20 +12,18 @@ _MAX_POINTS = 10_000
 
 
 def history(
+    ctx: typer.Context,
     name: Name,
     *,
     since: Since = "1h",
-    until: Until = "0",
+    until: Until = "now",
     output: OutputForm = Form.TEXT,
-    server: ServerUrl = None,
-    http_config_file: HttpConfigFile = None,
-    config_file: ConfigFile = None,
 ) -> None:
     """Show the size and the metrics over time, one row for each decision. The page draws them."""
     begin, end = span(since, until)
-    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
+    with asking(ctx) as client:
         path = "/autoscalers/{name}/history"
-        found = source.read(HistoryDocument, path, name, since=begin, until=end, points=_MAX_POINTS)
+        found = client.get(HistoryDocument, path, name, since=begin, until=end, points=_MAX_POINTS)
         if output is not Form.TEXT:
             show_document(found, output)
             return

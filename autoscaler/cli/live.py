@@ -6,7 +6,7 @@ With `--write-test` it also sends each back end a write that changes no size, to
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from autoscaler.cli.causes import Causes
 from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
+from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
-from autoscaler.cli.source import Where, daemons_folder, runs
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, TargetUnavailable, bug, named
@@ -174,13 +174,8 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
 
 def _state_folder(settings: Settings) -> Path:
     """Return the state folder of the daemon that runs the file; without one, of the daemon that would."""
-    servers = Where(os.environ.get("AUTOSCALER_SERVER") or None, None, settings.path).connect_to_read()
-    for server in servers:
-        with closing(server):
-            status = runs(server, settings.path)
-        if status and status.state_folder and server.is_this_machine:
-            return Path(status.state_folder)
-    return daemons_folder()
+    status = status_of(settings.path)
+    return daemons_folder() if status is None or status.state_folder is None else Path(status.state_folder)
 
 
 def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock, logger: Logger) -> Adapter:

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import typer
 
+from autoscaler.cli.find_daemon import DEFAULT_CONFIG
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error
-from autoscaler.cli.source import DEFAULT_CONFIG
 
 
 class _What(StrEnum):

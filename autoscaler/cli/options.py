@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -12,22 +13,21 @@ from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
 from autoscaler.times import last_time, parse_time
 
-ELSEWHERE: Final = "give its address with --server or $AUTOSCALER_SERVER"
-"""The remedy for a daemon that does not answer."""
-
 ServerUrl: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--server",
         metavar="URL",
         envvar="AUTOSCALER_SERVER",
-        help="Where the daemon answers: http://HOST:PORT, https://HOST:PORT or unix:///PATH. "
-        "Default: its control socket, then for reading http://127.0.0.1:9797.",
+        help="Where the daemon answers: http://HOST:PORT, https://HOST:PORT or unix:///PATH. Default: the daemon that "
+        "runs the file of --config.file, the service, then http://127.0.0.1:9797.",
     ),
 ]
 HttpConfigFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--http.config.file", metavar="FILE", help="Credentials and TLS, in promtool's format."),
+    typer.Option(
+        "--http.config.file", metavar="FILE", help="Credentials and TLS for requests to it, in promtool's format."
+    ),
 ]
 ConfigFile: TypeAlias = Annotated[
     Path | None,
@@ -37,10 +37,21 @@ ConfigFile: TypeAlias = Annotated[
         help="The daemon's configuration. Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The options that locate the daemon and, where none answers, its state."""
+
+    server: ServerUrl = None
+    """--server or $AUTOSCALER_SERVER; None: neither is given."""
+    http_config_file: HttpConfigFile = None
+    config_file: ConfigFile = None
+    """The daemon's configuration, which names its control socket and its state; None: the service's."""
+
+
 OutputForm: TypeAlias = Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
-OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
-"""For commands that also accept several autoscalers."""
 SelectorText: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -50,14 +61,12 @@ SelectorText: TypeAlias = Annotated[
         help="Those whose labels match: team=shop, env!=test, tier in (web,api), team, !old; joined by commas.",
     ),
 ]
-Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
-TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
+TIME_FORMS: Final = "10m (ago), +10m (from now), 14:30 or 2026-01-31T14:30 (local time), 2026-01-31T14:30:00Z"
 Since: TypeAlias = Annotated[str, typer.Option("--since", metavar="TIME", help=f"The start: {TIME_FORMS}.")]
-
-Until: TypeAlias = Annotated[
-    str,
-    typer.Option("--until", metavar="TIME", help="The end, in the same forms.", show_default="now"),
+Until: TypeAlias = Annotated[str, typer.Option("--until", metavar="TIME", help="The end, in the same forms.")]
+At: TypeAlias = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help=f"The time that is asked about: {TIME_FORMS}.")
 ]
 
 PastSource: TypeAlias = Annotated[
@@ -103,15 +112,16 @@ def selector(text: str | None) -> Selector | None:
         raise typer.BadParameter(str(error), param_hint="--selector") from None
 
 
-def moment(text: str, option: str, *, to_its_end: bool = False) -> datetime:
+def moment(text: str, option: str) -> datetime:
     """Return the time of an option, in UTC. Raises typer.BadParameter for another form.
 
-    `to_its_end`: return the last time that is shown like a time that is cut to seconds or to thousandths.
+    Shown times are cut to seconds or to thousandths: `--since` is the first time that is shown like this one, `--until`
+    and `--at` are the last.
     """
     try:
-        return (last_time if to_its_end else parse_time)(text, datetime.now(UTC))
+        return (parse_time if option == "--since" else last_time)(text, datetime.now(UTC))
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; expected {TIME_FORMS}", param_hint=option) from None
+        raise typer.BadParameter(f"{error}; write {TIME_FORMS}", param_hint=option) from None
 
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:

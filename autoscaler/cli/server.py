@@ -42,11 +42,12 @@ _URL_FORM: Final = 'expected a URL such as "http://127.0.0.1:9797" or "unix:///r
 
 
 class ServerDown(ServerError):
-    """No daemon listens: read the state instead, or start the daemon."""
+    """No daemon listens: try the next address, read the state instead, or start the daemon."""
 
-
-class NotFound(ServerError):
-    """The daemon does not know the requested object: request another one."""
+    def __init__(self, message: str, place: str = "") -> None:
+        """`place`: where none listens, and why, as in `http://127.0.0.1:9797 (connection refused)`."""
+        self.place = place
+        super().__init__(message)
 
 
 class SocketRefused(ServerError):
@@ -117,25 +118,17 @@ class Server:
         """Close the connection."""
         self._pool.close()
 
-    def get(self, kind: type[_Document], *path: str, **parameters: str | int | None) -> _Document:
-        """Return the document at a path below the API's prefix. Parameters of None are left out. Raises NotFound."""
-        given = {key: value for key, value in parameters.items() if value is not None}
-        query = urlencode(given, errors="replace")  # an argument need not be UTF-8
-        return self._read_as(kind, self._ask("GET", _joined(path) + (f"?{query}" if query else "")))
+    def get(self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int) -> _Document:
+        """Return the document at a path below the API's prefix. `of` replaces `{name}` in it."""
+        query = urlencode(parameters, errors="replace")  # an argument need not be UTF-8
+        return self._read_as(kind, self._ask("GET", _at(path, of) + (f"?{query}" if query else "")))
 
-    def post(self, kind: type[_Document], *path: str, body: Mapping[str, Any]) -> _Document:
-        """Request a change, and return the answer. Raises NotFound."""
-        return self._read_as(kind, self._ask("POST", _joined(path), json.dumps(body).encode()))
+    def post(self, kind: type[_Document], path: str, of: str = "", /, *, body: Mapping[str, Any]) -> _Document:
+        """Request a change, and return the answer."""
+        return self._read_as(kind, self._ask("POST", _at(path, of), json.dumps(body).encode()))
 
-    def reload(self) -> Sequence[str]:
-        """Reload the daemon's configuration. Returns the problems; with any, the previous one stays in force."""
-        return self._order("reload")
-
-    def resign(self) -> Sequence[str]:
-        """Let another daemon lead. Returns why that was not possible."""
-        return self._order("resign")
-
-    def _order(self, word: str) -> Sequence[str]:
+    def order(self, word: str) -> Sequence[str]:
+        """Have the daemon `reload` its configuration, or `resign`. Returns why it did not."""
         path = f"{self._base.removesuffix(_API)}/-/{word}"
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ORDER_SECONDS)
         status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
@@ -181,7 +174,8 @@ class Server:
             case NewConnectionError() if self.socket is not None and isinstance(error.__cause__, PermissionError):
                 return SocketRefused(f"you may not use the control socket {self.socket}; {_permission(self.socket)}")
             case NewConnectionError() | ConnectTimeoutError():
-                return ServerDown(f"no daemon answers at {self.url} ({_cause(error)})")
+                place = f"{self.url} ({_cause(error)})"
+                return ServerDown(f"no daemon answers at {place}", place)
             case SSLError():
                 cause = str(error.args[0] if error.args else error)
                 return ServerError(
@@ -203,7 +197,7 @@ class Server:
                 f"{self.url} answered HTTP {status} with {kind}; that is not an autoscaler: check --server"
             ) from None
         if status == HTTPStatus.NOT_FOUND:
-            raise NotFound(message)
+            raise ServerError(message)
         if self.socket is not None and status == HTTPStatus.FORBIDDEN:
             raise SocketRefused(f"{self.url} refused: {message}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -233,8 +227,8 @@ def _permission(path: Path) -> str:
     return f"run the command as root, or join the group with `sudo adduser {user} {group}` and log in again"
 
 
-def _joined(path: Sequence[str]) -> str:
-    return "".join(f"/{quote(part, safe='', errors='replace')}" for part in path)
+def _at(path: str, name: str) -> str:
+    return path.replace("{name}", quote(name, safe="", errors="replace"))
 
 
 def _is_loopback(host: str) -> bool:

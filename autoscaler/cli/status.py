@@ -2,10 +2,10 @@
 
 import typer
 
-from autoscaler.cli.options import ConfigFile, HttpConfigFile, OutputForm, ServerUrl
-from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
+from autoscaler.cli.client import asking
+from autoscaler.cli.options import OutputForm
+from autoscaler.cli.output import Form, screen, show, show_document
 from autoscaler.cli.server import ServerDown
-from autoscaler.cli.source import DocumentSource, Where
 from autoscaler.cli.tables.hosts import host_rows, notes
 from autoscaler.cli.tables.status import DOWN, alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
 from autoscaler.view.hosts import HostList, StatusDocument
@@ -13,11 +13,9 @@ from autoscaler.view.status import DaemonStatus
 
 
 def status(
+    ctx: typer.Context,
     *,
     output: OutputForm = Form.TEXT,
-    server: ServerUrl = None,
-    http_config_file: HttpConfigFile = None,
-    config_file: ConfigFile = None,
 ) -> None:
     """Show the daemon, each Prometheus and connection, and the daemons that share the state.
 
@@ -26,14 +24,14 @@ def status(
     CONFIGURATION: whether the leader has the one of the daemon that answers. Problems are on stderr. Without a daemon,
     the command says that it is down, shows the daemons of a PostgreSQL state, and exits with 1.
     """
-    with exit_on_error(), DocumentSource(Where(server, http_config_file, config_file)) as source:
+    with asking(ctx) as client:
         try:
-            hosts = source.read(HostList, "/status/hosts")
-            daemon = None if source.is_from_state else source.read(DaemonStatus, "/status/daemon")
+            hosts = client.get(HostList, "/status/hosts")
         except ServerDown:
             if output is Form.TEXT:
                 show([DOWN])
             raise
+        daemon = None if client.is_from_state else client.get(DaemonStatus, "/status/daemon")
         found = StatusDocument(daemon=daemon, hosts=hosts)
         if output is not Form.TEXT:
             show_document(found, output)

@@ -1,24 +1,23 @@
-"""Requests of pause, resume and override to the daemon, and their results."""
+"""`autoscaler pause`, `resume` and `override`: stop writes of sizes, or set other bounds, for some time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeAlias
+from enum import StrEnum
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.options import ELSEWHERE, duration, selector
-from autoscaler.cli.output import exit_on_error, show
-from autoscaler.cli.server import NotFound, Server, ServerDown
-from autoscaler.cli.source import Where, unknown
+from autoscaler.cli.client import asking
+from autoscaler.cli.options import Name, SelectorText, duration, selector
+from autoscaler.cli.output import show
 from autoscaler.cli.tables.steering import bounds, scope
-from autoscaler.errors import ServerError
-from autoscaler.labels import Selector
+from autoscaler.model import Direction
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean, count
 from autoscaler.view.steering import PauseDocument, SteeringDocument
-from autoscaler.view.summary import AutoscalerList, SteeredList
+from autoscaler.view.summary import SteeredList
 
+_INT32: Final = 2**31 - 1
 For: TypeAlias = Annotated[
     str | None,
     typer.Option("--for", metavar="DURATION", help="How long, as in 2h or 1h30m. Default: until it is resumed."),
@@ -26,69 +25,132 @@ For: TypeAlias = Annotated[
 Reason: TypeAlias = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; shown with the autoscaler, and logged.")
 ]
+OneName: TypeAlias = Annotated[str | None, typer.Argument(metavar="NAME", help="The autoscaler.")]
+Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All autoscalers that are configured.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The autoscalers that a command targets: one by name, or several."""
+class Way(StrEnum):
+    """A direction as people call it."""
 
-    name: str | None
-    selector: Selector | None
-    """Without a name; None: all."""
-
-    @classmethod
-    def of(cls, name: str | None, every: bool, labels: str | None) -> "Chosen":
-        """Return the choice. Exactly one of the three must be given. Raises typer.BadParameter."""
-        chosen = selector(labels)
-        if (name is not None) + every + (chosen is not None) != 1:
-            raise typer.BadParameter("give one of the three", param_hint="NAME, --all, --selector")
-        if chosen is not None and not chosen.requirements:
-            raise typer.BadParameter("it matches every autoscaler; use --all", param_hint="--selector")
-        return cls(name, chosen)
+    OUT = "out"
+    UP = "up"
+    IN = "in"
+    DOWN = "down"
+    BOTH = "both"
 
 
-def change(where: Where, chosen: Chosen, verb: str, body: Mapping[str, Any], span: str | None = None) -> None:
+_DIRECTIONS: Final = {Way.UP: Direction.OUT, Way.DOWN: Direction.IN}
+
+
+def pause(
+    ctx: typer.Context,
+    name: OneName = None,
+    *,
+    every: Every = False,
+    labels: SelectorText = None,
+    direction: Annotated[
+        Way,
+        typer.Option(
+            "--direction",
+            metavar="DIRECTION",
+            help="The direction in which no size is written: out (or up), in (or down), or both.",
+        ),
+    ] = Way.BOTH,
+    span: For = None,
+    reason: Reason = "",
+) -> None:
+    """Stop writing sizes, in one direction or both. Decisions are still made and shown.
+
+    The pause is kept in the state, survives restarts, and replaces an earlier one. With --all or -l one request pauses
+    all of them, or none. Autoscalers that are configured later are not paused.
+    """
+    way = _DIRECTIONS.get(direction) or Direction(direction.value)
+    _change(ctx, name, _several(name, every, labels), "pause", {"direction": way.value, "reason": reason}, span)
+
+
+def resume(
+    ctx: typer.Context,
+    name: OneName = None,
+    *,
+    every: Every = False,
+    labels: SelectorText = None,
+    pause: Annotated[bool, typer.Option("--pause", help="End only the pause.")] = False,
+    override: Annotated[bool, typer.Option("--override", help="End only the override.")] = False,
+    reason: Reason = "",
+) -> None:
+    """End the pause and the override, or only one of them. If none is in force, nothing happens.
+
+    With --all or -l one request resumes all of them, or none.
+    """
+    both = pause == override
+    body = {"pause": both or pause, "override": both or override, "reason": reason}
+    _change(ctx, name, _several(name, every, labels), "resume", body)
+
+
+def override(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    minimum: Annotated[
+        int | None, typer.Option("--min", metavar="N", min=0, max=_INT32, help="In place of minReplicas.")
+    ] = None,
+    maximum: Annotated[
+        int | None, typer.Option("--max", metavar="N", min=1, max=_INT32, help="In place of maxReplicas.")
+    ] = None,
+    span: For = None,
+    reason: Reason = "",
+) -> None:
+    """Set other bounds. An omitted bound stays as configured; equal --min and --max fix the size.
+
+    The override is kept in the state, survives restarts, and replaces an earlier one. The target's own limits still
+    apply.
+    """
+    if minimum is None and maximum is None:
+        raise typer.BadParameter("give one or both", param_hint="--min, --max")
+    if minimum is not None and maximum is not None and minimum > maximum:
+        raise typer.BadParameter(
+            f"--min {minimum} is above --max {maximum}; lower --min, or raise --max", param_hint="--min, --max"
+        )
+    _change(ctx, name, {}, "override", {"minimum": minimum, "maximum": maximum, "reason": reason}, span)
+
+
+def _several(name: str | None, every: bool, labels: str | None) -> Mapping[str, Any]:
+    """Return what a request about several says of them. Exactly one of the three must be given; else BadParameter."""
+    chosen = selector(labels)
+    if (name is not None) + every + (chosen is not None) != 1:
+        raise typer.BadParameter("give one of the three", param_hint="NAME, --all, --selector")
+    if chosen is None:
+        return {"all": every}
+    if not chosen.requirements:
+        raise typer.BadParameter("it matches every autoscaler; use --all", param_hint="--selector")
+    return {"labelSelector": chosen.text}
+
+
+def _change(
+    ctx: typer.Context,
+    name: str | None,
+    several: Mapping[str, Any],
+    verb: str,
+    given: Mapping[str, Any],
+    span: str | None = None,
+) -> None:
     """Send the request, and print what is in force then, for `span` as the user wrote it.
 
     Exits with 1 if it is refused or no daemon answers. Raises typer.BadParameter for a span that is none.
     """
-    body = {**body, **lasting(span)}
-    with exit_on_error():
-        server = where.connect_to_change()
-        try:
-            lines = (
-                _change_several(server, chosen.selector, verb, body, span)
-                if chosen.name is None
-                else _change_one(server, chosen.name, verb, body, span)
-            )
-        except ServerDown as down:
-            other = "name its configuration with --config.file, or " if where.server is None else "or "
-            raise ServerError(f"{down}, and only it can {verb}; start it, {other}{ELSEWHERE}") from None
-        finally:
-            server.close()
-    show(lines)
+    body = {**given, **_lasting(span)}
+    with asking(ctx) as client:
+        if name is not None:
+            steering = client.post(SteeringDocument, f"/autoscalers/{{name}}/{verb}", name, body=body)
+            show([_in_force(name, steering, {verb: span})])
+            return
+        done = client.post(SteeredList, f"/{verb}", body={**body, **several})
+        what = "resumed" if done.pause is None else _paused(done.pause, datetime.now(UTC), span)
+        show([*(f"{clean(one)}: {what}" for one in done.autoscalers), f"{count(done.total, 'autoscaler')}: {what}"])
 
 
-def _change_one(server: Server, name: str, verb: str, body: Mapping[str, Any], span: str | None) -> list[str]:
-    try:
-        steering = server.post(SteeringDocument, "autoscalers", name, verb, body=body)
-        return [_in_force(name, steering, {verb: span})]
-    except NotFound:
-        page = server.get(AutoscalerList, "autoscalers", limit=10_000)
-        raise unknown(name, [each.name for each in page.autoscalers]) from None
-
-
-def _change_several(
-    server: Server, selector: Selector | None, verb: str, body: Mapping[str, Any], span: str | None
-) -> list[str]:
-    which = {"all": True} if selector is None else {"labelSelector": selector.text}
-    done = server.post(SteeredList, verb, body={**body, **which})
-    what = "resumed" if done.pause is None else _paused(done.pause, datetime.now(UTC), span)
-    return [*(f"{clean(name)}: {what}" for name in done.autoscalers), f"{count(done.total, 'autoscaler')}: {what}"]
-
-
-def lasting(span: str | None) -> Mapping[str, str]:
-    """What `--for` adds to a request. Raises typer.BadParameter."""
+def _lasting(span: str | None) -> Mapping[str, str]:
+    """Return what `--for` adds to a request. Raises typer.BadParameter."""
     given = duration(span, "--for")
     if given is None:
         return {}

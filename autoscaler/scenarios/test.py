@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import TIME_FORMS, moment
+from autoscaler.cli.find_daemon import state_place
+from autoscaler.cli.options import At, moment
 from autoscaler.cli.output import exit_on_error, screen, show, show_error
-from autoscaler.cli.source import state_place, unknown
 from autoscaler.errors import AutoscalerError
+from autoscaler.fields.types import suggest
 from autoscaler.scenarios.reading import read_tests
 from autoscaler.scenarios.report import FileResult, junit, summary, text_lines
 from autoscaler.scenarios.results import result_of
@@ -40,9 +41,7 @@ def test(
         str | None,
         typer.Option("--init", metavar="NAME", help="Print a first test of this autoscaler, made from the state."),
     ] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help=f"With --init: the time that it is about: {TIME_FORMS}.")
-    ] = None,
+    at: At = None,
 ) -> None:
     """Run unit tests of a configuration, as promtool does for rules.
 
@@ -87,7 +86,7 @@ def _show_first_test(name: str, at: datetime, config_file: Path | None) -> None:
             raise AutoscalerError("no configuration says where the state is; give --config.file")
         with Archive.open_archive(url, folder) as archive:
             if not archive.knows(name):
-                raise unknown(name, archive.latest())
+                raise AutoscalerError(f"the state has no autoscaler {name[:64]!r}; {suggest(name, archive.latest())}")
             show(first_test(archive, name, at, settings.path))
 
 

@@ -1,13 +1,15 @@
 """The parameters of what is read: in a URL, or as a command gives them where no daemon answers."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from autoscaler.errors import AutoscalerError
 from autoscaler.labels import MAX_SELECTOR, PATTERN, Selector
 from autoscaler.times import parse_instant
 
@@ -15,6 +17,7 @@ INT32: Final = 2**31 - 1
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNIX: Final = re.compile(r"\d{1,10}(\.\d{1,32})?(e-\d{1,3})?", re.ASCII | re.IGNORECASE)  # JSON's numbers
 _TIME_FORM: Final = "expected a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 DEFAULT_HISTORY: Final = timedelta(hours=1)
 
 
@@ -49,10 +52,28 @@ LabelSelector: TypeAlias = Annotated[
 ]
 
 
+class BadRequest(AutoscalerError):
+    """A parameter or a key of the body is wrong: give it as the message says."""
+
+
 class Parameters(BaseModel):
     """Base of parameters and bodies: unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
+
+
+def validated(model: type[_ModelT], given: Mapping[str, Any], noun: str) -> _ModelT:
+    """Return the parameters or the body of a request. `noun`: what one of them is called. Raises BadRequest."""
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])[:64]
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(field.alias or key for key, field in model.model_fields.items())) or "none"
+            raise BadRequest(f"{name}: unknown {noun}; known: {known}") from None
+        cause = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        raise BadRequest(f"{name}: {cause[:1].lower()}{cause[1:]}") from None
 
 
 class Nothing(Parameters):

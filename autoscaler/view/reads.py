@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 from autoscaler.clock import Clock
 from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
+from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, Decision
 from autoscaler.record import Archive
 from autoscaler.view.detail import Detail, detail
@@ -24,6 +25,7 @@ from autoscaler.view.parameters import (
     ExplainParameters,
     HistoryParameters,
     ListParameters,
+    validated,
 )
 from autoscaler.view.status import DaemonStatus
 from autoscaler.view.summary import AutoscalerList, Summary, summaries
@@ -84,11 +86,11 @@ class Reads:
         """Path in the API -> operation."""
 
     def answer(self, path: str, name: str | None, parameters: Mapping[str, Any]) -> Document:
-        """Perform the operation with the parameters of a request. `name`: that of the path."""
+        """Perform the operation with the parameters of a request. `name`: that of the path. Also raises BadRequest."""
         run = self.operations[path]
         given: dict[str, Any] = {"name": name} if "{name}" in path else {}
         if (query := get_type_hints(run).get("query")) is not None:
-            given["query"] = query.model_validate(parameters)
+            given["query"] = validated(query, parameters, "parameter")
         return run(**given)
 
     def list_autoscalers(self, query: ListParameters) -> AutoscalerList:
@@ -115,7 +117,7 @@ class Reads:
         scaler = None if scalers is None else scalers.get(name)
         known = recorded.scaler if scaler is None and recorded is not None else scaler
         if known is None:
-            raise _unknown(name)
+            raise self._unknown(name)
         (found,) = self._summaries([name], scalers, {} if recorded is None else {name: recorded.decision}, now)
         return detail(found, known, recorded, self._archive.events(name, now - _DETAIL_EVENTS), self._sources())
 
@@ -181,8 +183,8 @@ class Reads:
     def _require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless the autoscaler is configured or remembered."""
         if name not in (self._scalers() or {}) and not self._archive.knows(name):
-            raise _unknown(name)
+            raise self._unknown(name)
 
-
-def _unknown(name: str) -> UnknownAutoscaler:
-    return UnknownAutoscaler(f"no autoscaler {name[:64]!r} is configured or remembered; `autoscaler get` lists them")
+    def _unknown(self, name: str) -> UnknownAutoscaler:
+        known = (self._scalers() or {}).keys() | self._archive.latest().keys()
+        return UnknownAutoscaler(f"no autoscaler {name[:64]!r} is configured or remembered; {suggest(name, known)}")

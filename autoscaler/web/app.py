@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
+from autoscaler.view.parameters import validated
 from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, refusal_of, success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint, endpoints
 from autoscaler.web.api.openapi import openapi
@@ -145,7 +146,7 @@ def _query(model: type[_ModelT], request: Request) -> _ModelT:
     repeated, times = next(iter(Counter(name for name, _ in given).most_common(1)), ("", 0))
     if times > 1:
         raise RequestError(ErrorType.BAD_DATA, f"{repeated[:64]}: is given more than once; give it once")
-    return _validated(model, dict(given), "parameter")
+    return validated(model, dict(given), "parameter")
 
 
 async def _body(model: type[_ModelT], request: Request) -> _ModelT:
@@ -161,24 +162,11 @@ async def _body(model: type[_ModelT], request: Request) -> _ModelT:
     if (raw and kind != JSON) or (not raw and kind not in ("", JSON)):
         raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")
     if not raw:
-        return _validated(model, {}, "key")
+        return validated(model, {}, "key")
     try:
         value: Any = from_json(raw)  # refuses lone surrogates, which no message could repeat
     except ValueError:
         raise RequestError(ErrorType.BAD_DATA, "the body is not valid JSON; send an object") from None
     if not isinstance(value, dict):
         raise RequestError(ErrorType.BAD_DATA, "the body is not a JSON object; send one")
-    return _validated(model, value, "key")
-
-
-def _validated(model: type[_ModelT], given: dict[str, Any], noun: str) -> _ModelT:
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0])[:64]
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(sorted(field.alias or key for key, field in model.model_fields.items())) or "none"
-            raise RequestError(ErrorType.BAD_DATA, f"{name}: unknown {noun}; known: {known}") from None
-        cause = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
-        raise RequestError(ErrorType.BAD_DATA, f"{name}: {cause[:1].lower()}{cause[1:]}; correct it") from None
+    return validated(model, value, "key")

@@ -68,7 +68,7 @@ def test_a_program_that_ignores_the_size_breaks_the_promises_of_writes(tmp_path:
 @pytest.mark.parametrize(
     ("words", "code", "words_of_error"),
     [
-        (["group", "web"], 1, "autoscaler.yaml has no connection 'group'; did you mean groups?"),
+        (["group", "web"], 1, "autoscaler.yaml has no connection 'group'; did you mean `groups`?"),
         (["groups", " "], 1, "TARGET: it is empty; write a name that the programs know"),
         (["groups", "web"], 1, "groups/web cannot be read, so no promise was tested"),
         (["pools", "web"], 1, "an adapter of type 'process' keeps its targets running by itself; it is not tested"),

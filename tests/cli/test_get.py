@@ -102,10 +102,10 @@ def test_yaml_has_the_content_of_json(online: ServedScene) -> None:
     assert yaml.safe_load(said.out) == json.loads(online.run("get", "web", "-o", "json").out)
 
 
-def test_an_unknown_name_without_a_near_one_refers_to_get(online: ServedScene) -> None:
+def test_an_unknown_name_without_a_near_one_lists_those_that_are_known(online: ServedScene) -> None:
     """Control characters in the name are escaped."""
     said = online.run("get", "\x1b[31mzzzzzz")
-    assert said.err == "there is no autoscaler '\\x1b[31mzzzzzz'; `autoscaler get` lists them\n"
+    assert said.err == "no autoscaler '\\x1b[31mzzzzzz' is configured or remembered; known: broken, jobs, web\n"
 
 
 @pytest.mark.parametrize("form", ["json", "name"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from typer.testing import CliRunner
 
-from autoscaler.cli.app import COMMANDS, Commands, app
+from autoscaler.cli.app import COMMANDS, GROUPS, Commands, app
 from tests.cli.scene import UNREACHABLE, ServedScene
 
 
@@ -54,8 +54,28 @@ def test_the_usage_line_marks_optional_and_repeated_arguments() -> None:
 def test_defaults_are_shown() -> None:
     text = " ".join(said("history", "--help")[1].split())
     assert "[default: 1h]" in text
-    assert "[default: (now)]" in text
-    assert "Default: its control socket, then for reading http://127.0.0.1:9797. [env var: AUTOSCALER_SERVER]" in text
+    assert "[default: now]" in text
+
+
+def test_the_overview_has_every_command_in_its_group_and_the_options_of_the_connection_once() -> None:
+    code, text = said("--help")
+    titles = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+    assert (code, titles) == (0, [*GROUPS, "Options"])
+    assert re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE) == list(COMMANDS)
+    assert "http://127.0.0.1:9797. [env var: AUTOSCALER_SERVER]" in " ".join(text.split())
+    assert "It also accepts --server, --http.config.file, --config.file: see `autoscaler --help`." in " ".join(
+        said("get", "-h")[1].split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "same"), [(["-h"], ["--help"]), (["help"], ["--help"]), (["version"], ["--version"]),
+                        (["help", "get"], ["get", "--help"]), (["get", "-h"], ["get", "--help"])]
+)  # fmt: skip
+def test_help_and_version_are_also_commands(words: Sequence[str], same: Sequence[str]) -> None:
+    """Other programs have one or the other."""
+    assert said(*words) == said(*same)
+    assert said(*words)[0] == 0
 
 
 @pytest.mark.parametrize(("typed", "near"), [("gett", "get"), ("desribe", "describe"), ("evnts", "events")])

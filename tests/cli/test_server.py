@@ -67,7 +67,7 @@ def test_the_local_state_is_not_read_for_a_remote_daemon(offline: Scene) -> None
     said = offline.run("get", "--server", "http://autoscaler.invalid:9797")
     assert (said.code, said.out) == (1, "")
     assert re.fullmatch(
-        r"no daemon answers at http://autoscaler\.invalid:9797 \(.*\); start it there, or give its address with "
+        r"no daemon answers at http://autoscaler\.invalid:9797 \(.*\); start it there, or name it with --config.file, "
         r"--server or \$AUTOSCALER_SERVER\n",
         said.err,
     )
@@ -95,7 +95,7 @@ def test_without_daemon_and_state_the_error_names_both(tmp_path: Path, offline: 
     said = offline.run("get", "--server", url, STATE_DIRECTORY=str(tmp_path))
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith(
-        f"no daemon answers at {url} (connection refused); if it runs, give its address with --server"
+        f"no daemon answers at {url} (connection refused); if it runs, name it with --config.file"
     )
     assert "Its state cannot be read either: " in said.err
     assert str(tmp_path / "state.db") in said.err

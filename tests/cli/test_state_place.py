@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.cli import source
+from autoscaler.cli import find_daemon
 from autoscaler.errors import StateError
 from autoscaler.record import Retention, State
 from tests.cli.scene import Scene
@@ -16,7 +16,7 @@ def defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
     """Return the service's folder and this user's; neither exists."""
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(source, "_SERVICE_FOLDER", tmp_path / "service")
+    monkeypatch.setattr(find_daemon, "_SERVICE_FOLDER", tmp_path / "service")
     return tmp_path / "service", tmp_path / "home" / "autoscaler"
 
 
@@ -39,7 +39,7 @@ def test_the_default_that_holds_a_state_is_used(
         (tmp_path / each).mkdir(parents=True)
     for each in hold:
         (tmp_path / each / "state.db").touch()
-    assert source.daemons_folder() == tmp_path / expected
+    assert find_daemon.daemons_folder() == tmp_path / expected
 
 
 @pytest.mark.parametrize("hold", [True, False])
@@ -50,7 +50,7 @@ def test_two_defaults_are_an_error_that_names_both(defaults: tuple[Path, Path], 
         if hold:
             (folder / "state.db").touch()
     with pytest.raises(StateError) as caught:
-        source.daemons_folder()
+        find_daemon.daemons_folder()
     assert all(str(folder) in str(caught.value) for folder in defaults)
     assert "STATE_DIRECTORY=" in str(caught.value)
     assert "state.url" in str(caught.value)
@@ -72,7 +72,7 @@ def test_a_folder_that_may_not_be_looked_into_may_hold_a_state(
 
     monkeypatch.setattr(Path, "stat", closed)
     with pytest.raises(StateError, match="two state folders exist"):
-        source.daemons_folder()
+        find_daemon.daemons_folder()
 
 
 def test_the_given_folder_and_the_configured_state_go_first(
@@ -86,9 +86,9 @@ def test_the_given_folder_and_the_configured_state_go_first(
         f"state: {{url: 'sqlite:///{tmp_path}/named.db'}}\n"
         "adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers: []\n"
     )
-    assert source.state_place(config)[0] == f"sqlite:///{tmp_path}/named.db"
+    assert find_daemon.state_place(config)[0] == f"sqlite:///{tmp_path}/named.db"
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "given"))
-    assert source.daemons_folder() == tmp_path / "given"
+    assert find_daemon.daemons_folder() == tmp_path / "given"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_no_command_chooses_one_of_two_states(
         State.open(None, folder, Retention()).close()
     monkeypatch.chdir(tmp_path)
     Path("autoscaler.yaml").write_text("adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers: []\n")
-    monkeypatch.setattr(source, "DEFAULT_CONFIG", tmp_path / "absent.yaml")
+    monkeypatch.setattr(find_daemon, "DEFAULT_CONFIG", tmp_path / "absent.yaml")
     scene = Scene(offline.folder, offline.state, offline.web, offline.jobs, offline.daemon, {})
     said = scene.run(*command, AUTOSCALER_SERVER=offline.env["AUTOSCALER_SERVER"])
     assert said.code == 1

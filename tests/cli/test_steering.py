@@ -18,6 +18,14 @@ def test_a_pause_records_the_user_and_the_reason(online: ServedScene) -> None:
     assert pause.by == THIS_USER
 
 
+@pytest.mark.parametrize(("word", "direction"), [("up", "out"), ("out", "out"), ("down", "in"), ("in", "in")])
+def test_up_and_down_are_other_words_for_out_and_in(online: ServedScene, word: str, direction: str) -> None:
+    """HPA scales up and down, and its `behavior` is written so."""
+    assert online.run("pause", "web", "--direction", word).code == 0
+    assert steering(online).pause.direction is Direction(direction)
+    online.run("resume", "web")
+
+
 def test_a_tcp_client_that_is_no_operator_is_refused(online: ServedScene) -> None:
     said = online.run("pause", "jobs", "--server", online.served.server.url)
     assert said.code == 1
@@ -70,7 +78,7 @@ def test_a_minimum_above_the_maximum_is_refused_without_a_daemon(offline: Scene)
             for words in (("pause", "web"), ("pause", "--all"), ("override", "web", "--min", "1"))
             for span in ("0", "0s", "", "-1h")
         ),
-        ("pause", "web", "--direction", "up"),
+        ("pause", "web", "--direction", "sideways"),
         ("pause",),
         ("pause", "web", "--all"),
         ("pause", "--all", "-l", "team=shop"),
@@ -124,6 +132,6 @@ def test_without_a_daemon_steering_is_refused(offline: Scene, words: tuple[str, 
     said = offline.run(*words)
     assert (said.code, said.out) == (1, "")
     assert said.err == (
-        f"no daemon answers at http://127.0.0.1:1 (connection refused), and only it can {words[0]}; start it, or "
-        "give its address with --server or $AUTOSCALER_SERVER\n"
+        "no daemon answers at http://127.0.0.1:1 (connection refused), and only a daemon can do this; start it, or "
+        "name it with --config.file, --server or $AUTOSCALER_SERVER\n"
     )

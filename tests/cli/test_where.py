@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.cli import server, source
+from autoscaler.cli import find_daemon, server
+from autoscaler.cli.options import Where
 from autoscaler.config import Settings
 from autoscaler.web.control import ControlSocket
 from tests.cli.scene import UNREACHABLE, Result, ServedScene, steering
@@ -20,8 +21,8 @@ def places(online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """No $AUTOSCALER_SERVER, no service on this machine, nothing at the default address, no pause."""
     env = {"STATE_DIRECTORY": str(tmp_path / "state"), "AUTOSCALER_SERVER": "", "RUNTIME_DIRECTORY": ""}
     monkeypatch.setattr(online, "env", env)
-    monkeypatch.setattr(source, "_SERVICE_SOCKET", tmp_path / "no-service.sock")
-    monkeypatch.setattr(source, "_DEFAULT_SERVER", UNREACHABLE)
+    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", tmp_path / "no-service.sock")
+    monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", UNREACHABLE)
     yield
     online.run("resume", "--all", "--server", f"unix://{online.served.control_socket}")
 
@@ -81,16 +82,16 @@ def test_a_daemon_that_runs_another_file_is_not_changed(
     """With the wanted daemon down, the pause would reach autoscalers of the same names in another one."""
     file = tmp_path / "stopped.yaml"
     file.write_text("{}\n")
-    monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
     before = online.daemon.reloads
     said = online.run(*command, "--config.file", str(file))
     assert said.code == 1
-    assert f"no daemon that runs {file} answers" in said.err
+    assert f"no daemon that runs {file} answers, and only a daemon can do this" in said.err
     assert (steering(online, "jobs"), online.daemon.reloads) == (None, before)
 
 
 def test_without_options_the_services_socket_is_used(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
     paused(online)
 
 
@@ -103,12 +104,14 @@ def test_the_server_option_takes_precedence_over_the_configuration(online: Serve
     assert steering(online, "jobs") is None
 
 
-def test_only_commands_that_read_fall_back_to_tcp(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
+def test_without_a_socket_the_default_address_is_asked_by_every_command(
+    online: ServedScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", online.served.server.url)
     assert online.run("get", "web").lines[1].startswith("web ")
     said = online.run("pause", "jobs")
     assert said.code == 1
-    assert "no-service.sock" in said.err
+    assert "because web.operators does not name it" in said.err
     assert steering(online, "jobs") is None
 
 
@@ -122,7 +125,7 @@ def test_the_address_that_the_configuration_names_is_used(
     assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
     file.write_text(f"web: {{listenAddress: ':{address.rpartition(':')[2]}'}}\nautoscalers: []\n")
     assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web "), "every address is ours too"
-    monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
+    monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", online.served.server.url)
     file.write_text("web: {listenAddress: '0.0.0.0:1'}\nautoscalers: []\n")
     said = online.run("get", "--config.file", str(file))
     assert "no daemon answers at http://0.0.0.0:1" in said.err
@@ -134,8 +137,8 @@ def test_a_user_whom_the_control_socket_refuses_can_still_read(
 ) -> None:
     """A pool's worker may reach the socket of its own user and must not use it."""
     monkeypatch.setattr(ControlSocket, "refuses", lambda self, uid: True)
-    monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
-    monkeypatch.setattr(source, "_DEFAULT_SERVER", online.served.server.url)
+    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", online.served.server.url)
     assert online.run("get", "web").lines[1].startswith("web ")
     said = online.run("pause", "jobs")
     assert said.code == 1
@@ -146,17 +149,17 @@ def test_a_socket_in_an_unreadable_folder_is_skipped(
     online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`Path.exists` raises if $RUNTIME_DIRECTORY is closed to the user."""
-    file = tmp_path / "autoscaler.yaml"
-    file.write_text("{}\n")
+    file = Path("/etc/autoscaler/autoscaler.yaml")  # which the daemon runs
+    monkeypatch.setattr("autoscaler.config.control_socket.configured_places", lambda _: (None, None))
 
     def closed(path: Path, **_: object) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(source, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "exists", closed)
-        assert source.Where(None, None, file).connect().socket == online.served.control_socket
+        assert find_daemon.servers(Where(None, None, file))[0].socket == online.served.control_socket
 
 
 @pytest.mark.parametrize(("mode", "told"), [(0o2750, True), (0o2700, False)])

@@ -27,7 +27,12 @@ def test_the_manual_has_every_command_and_option(name: str) -> None:
     command = group.get_command(None, name)
     _, _, section = page.partition(f".SS autoscaler {name} ")
     section, _, _ = section.partition("\n.SS ")
-    options = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]
+    options = [
+        option
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("-") and not getattr(parameter, "hidden", False)
+    ]
     assert [option for option in ["--help", *options] if option not in section] == []
     assert command.help.split("\n\n")[0].split() == section.split(".PP")[1].split("\n.")[0].split()
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError, StateError, named
 from autoscaler.logger import Logger
+from autoscaler.view.parameters import BadRequest
 from autoscaler.view.reads import NoDecision, UnknownAutoscaler
 
 JSON: Final = "application/json"
@@ -83,6 +84,8 @@ def refusal_of(error: Exception, path: str, logger: Logger) -> RequestError:
             return error
         case UnknownAutoscaler() | NoDecision():
             return RequestError(ErrorType.NOT_FOUND, str(error))
+        case BadRequest():
+            return RequestError(ErrorType.BAD_DATA, str(error))
         case StateError():
             return RequestError(ErrorType.UNAVAILABLE, str(error))
         case ClientDisconnect():

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from autoscaler.fields.types import suggest
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Event, ManualControls, MetricType, Override, Pause
 from autoscaler.record import SteeringEvent
@@ -136,12 +137,11 @@ class SteeringChanges:
         return tuple(sorted(names)), "all" if selector is None else selector.text
 
     def _configured(self, name: str) -> Autoscaler:
-        for scaler in self._sources.settings().autoscalers:
-            if scaler.name == name:
-                return scaler
-        raise RequestError(
-            ErrorType.NOT_FOUND, f"no autoscaler {name[:64]!r} is configured; `autoscaler get` lists them"
-        )
+        known = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
+        if name not in known:
+            message = f"no autoscaler {name[:64]!r} is configured; {suggest(name, known)}"
+            raise RequestError(ErrorType.NOT_FOUND, message)
+        return known[name]
 
     def _change(
         self, names: Collection[str], change: Callable[[ManualControls], ManualControls], event: Event, now: datetime

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from autoscaler.cli.source import UnknownName, nearest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import PastError
+from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive
@@ -38,7 +38,7 @@ def past_of(
     """Return the past of an autoscaler from `since` to `until`, from the state or from `--prometheus`.
 
     `others`: other configurations of it, whose metrics Prometheus is asked for, too. Everything from Prometheus is
-    fetched before this returns, with progress on stderr. Raises PastError, StateError, UnknownName.
+    fetched before this returns, with progress on stderr. Raises PastError, StateError.
     """
     if sources.archive is None:
         return _from_prometheus(sources, scaler, others, since, until)
@@ -55,11 +55,11 @@ def past_of(
 def _from_prometheus(
     sources: Sources, scaler: Autoscaler, others: Sequence[Autoscaler], since: datetime, until: datetime
 ) -> PrometheusPast:
-    """The whole past, fetched. Raises PastError, UnknownName."""
+    """The whole past, fetched. Raises PastError."""
     settings, prometheus = sources.settings, sources.prometheus
     if prometheus is not None and prometheus not in settings.prometheus:
-        hint = nearest(prometheus, settings.prometheus, "the configuration lists them under prometheus")
-        raise UnknownName(f"there is no Prometheus source {prometheus[:64]!r}; {hint}")
+        hint = suggest(prometheus, settings.prometheus)
+        raise PastError(f"{settings.path} has no prometheus {prometheus[:64]!r}; {hint}")
     clock = SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     try:

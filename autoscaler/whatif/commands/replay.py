@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from autoscaler.cli.find_daemon import DEFAULT_CONFIG, state_place
 from autoscaler.cli.options import (
     ConfigFile,
     OutputForm,
@@ -20,7 +21,6 @@ from autoscaler.cli.options import (
     span,
 )
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
-from autoscaler.cli.source import DEFAULT_CONFIG, UnknownName, running_config, state_place
 from autoscaler.config import Settings, load
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.fields.types import suggest
@@ -67,7 +67,7 @@ def replay(
     ] = None,
     config_file: ConfigFile = None,
     since: Since = "24h",
-    until: Until = "0",
+    until: Until = "now",
     start_up: StartUp = None,
     prometheus: PastSource = None,
     size: PastSize = None,
@@ -92,7 +92,7 @@ def replay(
         raise typer.BadParameter("needs --prometheus; the state knows the size", param_hint="--size")
     failed = False
     with exit_on_error():
-        running = running_config(config_file, candidate[0] if candidate else DEFAULT_CONFIG)
+        running = config_file or (candidate[0] if candidate and not DEFAULT_CONFIG.exists() else DEFAULT_CONFIG)
         files = candidate or [running]
         tried = [_Tried(label, load(file)) for label, file in zip(_labels(files), files, strict=True)]
         url, folder, settings = state_place(running)
@@ -130,11 +130,11 @@ def _labels(files: Sequence[Path]) -> Sequence[str]:
 
 
 def _chosen(settings: Settings, names: Sequence[str] | None) -> Sequence[str]:
-    """These names, or those of all autoscalers of a configuration. Raises UnknownName."""
+    """These names, or those of all autoscalers of a configuration. Raises PastError."""
     known = {each.name for each in settings.autoscalers}
     for name in names or ():
         if name not in known:
-            raise UnknownName(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
+            raise PastError(f"{settings.path} has no autoscaler {name[:64]!r}; {suggest(name, known)}")
     return list(dict.fromkeys(names or [each.name for each in settings.autoscalers]))
 
 

@@ -1,0 +1,118 @@
+"""The one way to a document: the daemon's endpoint; where no daemon answers, the same endpoint here, on the state."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import typer
+
+from autoscaler.cli.find_daemon import servers, state_place
+from autoscaler.cli.options import Where
+from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.server import Server, ServerDown, SocketRefused
+from autoscaler.errors import AutoscalerError, ServerError
+from autoscaler.times import rfc3339
+
+if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
+    from autoscaler.document import Document
+    from autoscaler.view.reads import Reads
+
+_Document = TypeVar("_Document", bound="Document")
+_T = TypeVar("_T")
+_NAME_IT: Final = "name it with --config.file, --server or $AUTOSCALER_SERVER"
+
+
+@contextmanager
+def asking(ctx: typer.Context) -> Iterator["Client"]:
+    """Yield the client of a command, which exits with 1 and the message when the block raises an AutoscalerError."""
+    with exit_on_error(), ExitStack() as closing:
+        yield Client(ctx.obj, closing)
+
+
+class Client:
+    """Asks the daemon. Every method raises AutoscalerError.
+
+    Once no daemon has answered, all further documents come from the state.
+    """
+
+    def __init__(self, where: Where, closing: ExitStack) -> None:
+        """Raises as `servers`."""
+        self._where, self._closing = where, closing
+        self._servers = list(servers(where))
+        self._reads: Reads | None = None
+        for each in self._servers:
+            closing.callback(each.close)
+
+    @property
+    def is_from_state(self) -> bool:
+        """Return whether no daemon has answered, so that documents come from the state."""
+        return self._reads is not None
+
+    def get(
+        self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int | datetime | None
+    ) -> _Document:
+        """Return the answer of one of the API's operations. `of` replaces `{name}` in its path."""
+        given = {
+            key: rfc3339(value) if isinstance(value, datetime) else value
+            for key, value in parameters.items()
+            if value is not None
+        }
+        if self._reads is None:
+            try:
+                return self._send(lambda server: server.get(kind, path, of, **given), changes=False)
+            except ServerDown as down:
+                self._reads = self._open(down)
+        return cast("_Document", self._reads.answer(path, of, given))
+
+    def post(self, kind: type[_Document], path: str, of: str = "", /, *, body: Mapping[str, Any]) -> _Document:
+        """Request a change, and return the answer."""
+        return self._change(lambda server: server.post(kind, path, of, body=body))
+
+    def order(self, word: str) -> Sequence[str]:
+        """Give the daemon an order, as `Server.order`."""
+        return self._change(lambda server: server.order(word))
+
+    def _change(self, request: Callable[[Server], _T]) -> _T:
+        try:
+            return self._send(request, changes=True)
+        except ServerDown as down:
+            raise ServerError(f"{down}, and only a daemon can do this; start it, or {_NAME_IT}") from None
+
+    def _send(self, request: Callable[[Server], _T], *, changes: bool) -> _T:
+        """Send a request to the first daemon that listens. Raises ServerDown if none does."""
+        down = list[str]()
+        refused: SocketRefused | None = None
+        for server in self._servers:
+            try:
+                answer = request(server)
+            except ServerDown as error:
+                down.append(error.place)
+            except SocketRefused as error:
+                if changes:
+                    raise
+                refused = error
+            else:
+                self._servers = [server]
+                return answer
+        if refused is not None:
+            raise refused
+        where = f"answers at {' or '.join(down)}" if down else f"that runs {self._where.config_file} answers"
+        raise ServerDown(f"no daemon {where}")
+
+    def _open(self, down: ServerDown) -> "Reads":
+        """Return the endpoints on the state, and say so."""
+        from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
+        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+        from autoscaler.view.reads import Reads  # noqa: PLC0415 - likewise
+
+        if self._where.server is not None and not self._servers[0].is_this_machine:
+            raise ServerDown(f"{down}; start it there, or {_NAME_IT}")
+        url, folder, settings = state_place(self._where.config_file)
+        try:
+            archive = self._closing.enter_context(Archive.open_archive(url, folder))
+        except AutoscalerError as error:
+            raise ServerDown(f"{down}; if it runs, {_NAME_IT}. Its state cannot be read either: {error}") from None
+        place = "its database" if url is not None else folder
+        typer.echo(f"{down}; the following is from its state in {place}. If it runs, {_NAME_IT}", err=True)
+        return Reads(archive, lambda: settings, SystemClock())
