@@ -19,9 +19,10 @@ from tests.servers.required import require
 class Server:
     """A server in a folder of its own."""
 
-    def __init__(self, folder: Path, user: str | None) -> None:
+    def __init__(self, folder: Path, user: str | None, *settings: str) -> None:
+        """`settings`: as `full_page_writes=on`, in place of the tests' own."""
         self.folder, self.port = folder, free_port()
-        self._user = user
+        self._user, self._settings = user, settings
         self._data = folder / "data"
 
     @property
@@ -46,6 +47,7 @@ class Server:
             f"-c fsync=off -c full_page_writes=off -c listen_addresses=127.0.0.1 -p {self.port} -k {self.folder} "
             "-c wal_level=replica -c hot_standby=on"
         )
+        options += "".join(f" -c {each}" for each in self._settings)
         self._control(["-o", options, "-l", self.folder / "log", "-w", "start"])
 
     def stop(self) -> None:
@@ -114,10 +116,10 @@ def _folder(user: str | None) -> Path:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """Yield a fresh server, which is stopped and removed at the end."""
+def running_server(*settings: str) -> Iterator[Server]:
+    """Yield a fresh server with these settings, which is stopped and removed at the end."""
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-    server = Server(_folder(user), user)
+    server = Server(_folder(user), user, *settings)
     try:
         server.create()
         server.start()

@@ -1,7 +1,6 @@
 """Users of --web.config.file on a real server."""
 
 import asyncio
-import base64
 import threading
 from pathlib import Path
 
@@ -14,12 +13,8 @@ from autoscaler.config.settings import Operator, Settings, WebSettings
 from autoscaler.errors import ConfigError
 from autoscaler.web import check_operators, load_web_config
 from autoscaler.web.credentials import Credentials
-from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, USERS, WITH_READER
+from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, USERS, WITH_READER, basic
 from tests.web.serving import Daemon, serving
-
-
-def basic(given: bytes) -> str:
-    return "Basic " + base64.b64encode(given).decode()
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from autoscaler.web.control import ControlSocket
 from tests.view.lives import open_state
 from tests.web.clients import PATIENCE_SECONDS
 from tests.web.conftest import lived
+from tests.web.operators import basic
 from tests.web.serving import Served, serving
-from tests.web.test_access import basic
 
 CHANGES = ("POST", "PUT", "PATCH", "DELETE", "TRACE", "PURGE")
 READS = ("GET", "HEAD", "OPTIONS")

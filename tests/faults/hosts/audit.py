@@ -1,7 +1,8 @@
 """The commits, noted by the database itself in the same transactions: leaders, memories and intents, with their times.
 
 The judge uses them instead of a daemon's own statements. The rehearsals use only those tables of the state that are
-named here. Times are by the machine's clock, also if the clocks of daemons are stepped.
+named here. Times are by the machine's clock, also if the clocks of daemons are stepped. An autoscaler that was renamed
+(`RENAMED_TO`) has its first name.
 """
 
 import json
@@ -14,9 +15,12 @@ from autoscaler.record.daemons import process_of
 from autoscaler.record.entries import _REMEMBERED
 from autoscaler.record.times import to_micros
 
+RENAMED_TO: Final = "-2"
+"""What a renamed connection or autoscaler has after its first name, which has no hyphen."""
 _NOW: Final = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint"
 _COMMITTER: Final = "substring(current_setting('application_name') from '^autoscaler ([0-9a-f]{16})')"
 """An expression for the process of the session, as `process_of` names it."""
+_NAME: Final = "split_part(name, '-', 1)"
 _INSTALL: Final = f"""
 CREATE SCHEMA audit;
 CREATE TABLE audit.taken (generation text, place text, renewed bigint);
@@ -44,9 +48,9 @@ CREATE TRIGGER audit AFTER UPDATE ON fence FOR EACH ROW
 CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO audit.memory
-        SELECT name, target, NEW.body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
+        SELECT {_NAME}, target, NEW.body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
     INSERT INTO audit.cycle
-        SELECT id, name, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
+        SELECT id, {_NAME}, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();

@@ -11,6 +11,7 @@ from autoscaler.model import Autoscaler, History, ScalingRules, later
 from autoscaler.record import Record
 from autoscaler.record.times import from_micros
 from tests.faults import judge
+from tests.faults.hosts.audit import RENAMED_TO
 from tests.faults.hosts.reconfigured import RECONFIGURED
 from tests.faults.hosts.scenarios import PROMOTED, SCENARIOS, STEPPED, Takeover
 from tests.faults.hosts.verdict import Decided, Judged, commits_without_lead, judge_writes
@@ -88,15 +89,14 @@ def judged(
     found = Outcome(kind=kind, runs=runs, takeovers=takeovers, stuck=stuck, compared=compared, uncompared=uncompared)
     commits = world.audit.commits()
     found.commits, found.without_lead = len(commits), list(commits_without_lead(commits, world.audit.leads()))
-    if kind in RECONFIGURED:
-        return found
     written: dict[str, list[Decided]] = {name: [] for name in world.names}
     for each in (*to_nomad, *to_aws):
         written[each.announced.name].append(each)
     cycles = world.audit.cycles()
     with closing(world.archive()) as archive:
         for name in world.names:
-            if records := list(archive.records(name)):
+            both = (*archive.records(name), *archive.records(name + RENAMED_TO))
+            if records := sorted(both, key=lambda one: one.decision.now):
                 arrived = _arrived(records, [each for each in late if each.announced.name == name])
                 of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
                 findings = (found.decided_otherwise, found.exceeded, found.unsettled)

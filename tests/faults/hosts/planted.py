@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from tests.faults.hosts.host import Host, wait_until
 from tests.faults.hosts.life import judged
 from tests.faults.hosts.moments import Moment, strike
+from tests.faults.hosts.reconfigured import rename
 from tests.faults.hosts.recorder import Write, now_micros
 from tests.faults.hosts.verdict import Announced
 from tests.faults.hosts.world import OUTLASTING, World, running_world
@@ -112,6 +113,20 @@ def _set_back(world: World, wrong: Host, other: Host) -> None:
     world.wait_until_whole()
 
 
+def _renamed(world: World, wrong: Host, other: Host) -> None:
+    """Rename what the daemon scales, and back, each time after a change of each size. The judge merges the names."""
+    world.let_lead(wrong)
+    for change in (rename, _nothing):
+        _all_written(world, now_micros(), wrong, within=OUTLASTING * world.lease_seconds)
+        wrong.reload(change)
+        _all_written(world, now_micros(), wrong, within=OUTLASTING * world.lease_seconds)
+    world.wait_until_whole()
+
+
+def _nothing(_: object) -> None:
+    """Change nothing of the first configuration."""
+
+
 def _about(world: World, wrong: Host) -> Announced:
     """Return what the daemon will write."""
     return next(each for each in reversed(world.announced()) if each.host == wrong.number)
@@ -144,5 +159,6 @@ _SCENES: Final[Mapping[str, Scene]] = {
     "a belief that settles": _believed,
     "no seq": _set_back,
     "an age lost at a takeover": _taking_over,
+    "memory by name": _renamed,
 }
 """A scene for each of `plants.PLANTS`."""

@@ -80,6 +80,20 @@ def _no_seq() -> None:
     vars(ledger)["load_entries"] = load_older
 
 
+def _by_name() -> None:
+    """Keep what is remembered by the autoscaler's name, whatever it scales."""
+    from autoscaler.record import Ledger
+    from autoscaler.target.scaled import AS_WRITTEN
+
+    follow = Ledger.follow
+
+    def follow_names(self: Ledger, scalers: Any, limits: Any = None, scaled: Any = None) -> None:
+        names = {scaler.target: scaler.name for scaler in scalers}
+        follow(self, scalers, limits, lambda target: names.get(target) or (scaled or AS_WRITTEN)(target))
+
+    Ledger.follow = follow_names  # type: ignore[method-assign]
+
+
 PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no lease check": _no_lease_check,
     "no check before the second request": _no_second_check,
@@ -87,4 +101,5 @@ PLANTS: Final[Mapping[str, Callable[[], None]]] = {
     "no fence in a commit": _no_fence,
     "no seq": _no_seq,
     "an age lost at a takeover": _age_lost,
+    "memory by name": _by_name,
 }

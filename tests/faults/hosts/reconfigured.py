@@ -1,30 +1,32 @@
 """Changes of the configuration that are rolled out to one host after another, and taken back in the same way.
 
 Meanwhile two daemons may have the same target in their configurations under different names, and the leader changes.
+What is remembered belongs to the target, so no window, policy or unfinished write may be forgotten.
 """
 
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from tests.faults.hosts.audit import RENAMED_TO
 from tests.faults.hosts.host import wait_until
 from tests.faults.hosts.recorder import now_micros
 from tests.faults.hosts.scenarios import Scenario, Takeover, all_decided
 from tests.faults.hosts.world import World
 
-RENAMED: Final = "connection renamed"
-_NAME: Final = "aws-2"
+RENAMED: Final = "connection and autoscalers renamed"
 Change: TypeAlias = Callable[[dict[str, Any]], None]
 """A change of a configuration, in place."""
 
 
 def rename(configuration: dict[str, Any]) -> None:
-    """Rename the connection to AWS, and write out the namespace of targets on Nomad."""
+    """Rename the connection to AWS and all autoscalers, and write out the namespace of targets on Nomad."""
     adapters = configuration["adapters"]
-    adapters[_NAME] = adapters.pop("aws")
+    adapters["aws" + RENAMED_TO] = adapters.pop("aws")
     for scaler in configuration["autoscalers"]:
+        scaler["name"] += RENAMED_TO
         ref = scaler["scaleTargetRef"]
-        ref |= {"adapter": _NAME} if ref["adapter"] == "aws" else {"namespace": "default"}
+        ref |= {"adapter": "aws" + RENAMED_TO} if ref["adapter"] == "aws" else {"namespace": "default"}
 
 
 def _rolled_out(change: Change) -> Scenario:
@@ -45,4 +47,4 @@ def _rolled_out(change: Change) -> Scenario:
 
 
 RECONFIGURED: Final[Mapping[str, Scenario]] = {RENAMED: _rolled_out(rename)}
-"""Changes for which only the writes are judged: an autoscaler with another target begins anew."""
+"""By the kind of change."""

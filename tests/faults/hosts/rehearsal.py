@@ -113,8 +113,6 @@ def _of_all(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         lambda each: each.without_lead,
         commits,
     )
-    if all(each.kind in RECONFIGURED for each in outcomes):
-        return
     decisions = sum(each.decisions for each in outcomes)
     yield row(
         "decisions are what decide gives from everything committed",
