@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import Field, Strict, ValidationError
+from pydantic import Field, Strict
 
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
@@ -95,12 +95,11 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
         common = _common_of(loc, section, kind, problems)
         given = {key: value for key, value in section.items() if key not in OWN_KEYS}
         try:
-            settings = kind.Settings.model_validate(given, context={"folder": folder}, by_alias=True, by_name=False)
-        except ValidationError as error:
-            problems.add_validation(error, kind.Settings, loc)
+            settings = problems.read(kind.Settings, given, loc, {"folder": folder})
         except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what its validation raises is named
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
-        else:
+            continue
+        if settings is not None:
             sections[name] = AdapterSection(section["type"], settings, common.shards, kind.one_host, common.found())
             if (shared := common.limits()) is not None:
                 limits[name] = shared
@@ -113,11 +112,7 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], proble
         if key in given:
             problems.add((*loc, key), f"a connection of type {section['type']!r} {why}; remove it", of_key=True)
             del given[key]
-    try:
-        return Common.model_validate(given, by_alias=True, by_name=False)
-    except ValidationError as error:
-        problems.add_validation(error, Common, loc)
-        return Common()
+    return problems.read(Common, given, loc) or Common()
 
 
 def type_of(name: str, section: Any, problems: Problems) -> type[Adapter] | None:

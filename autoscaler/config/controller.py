@@ -1,18 +1,18 @@
 """The file's section `controller`."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from autoscaler import model
 from autoscaler.fields.types import Flag, Ratio, Section, SyncPeriod
-from autoscaler.rules import RULES
-from autoscaler.rules.rule import with_keys
+from autoscaler.rules import with_rule_keys
 from autoscaler.target import Duration
 
 _DEFAULTS: Final = model.ControllerOptions()
 
 
-class _Controller(Section):
+@with_rule_keys(lambda rule: rule.controller_keys)
+class Controller(Section):
     """Has the names and defaults of kube-controller-manager's flags --horizontal-pod-autoscaler-*."""
 
     sync_period: SyncPeriod = timedelta(seconds=15)
@@ -36,12 +36,3 @@ class _Controller(Section):
             self.cpu_initialization_period,
             self.initial_readiness_delay,
         )
-
-
-if TYPE_CHECKING:
-
-    class Controller(_Controller):
-        """What the type checker sees of the section: the keys of rules are known to the rules alone."""
-
-else:
-    Controller = with_keys(_Controller, [kind.controller_keys for kind in RULES])

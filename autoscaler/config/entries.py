@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
 
 from autoscaler.config.problems import Problems
 from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.fields.find_values import Loc
 from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Scope
 from autoscaler.rules.schedules import EntryKeys, SharedSchedules
@@ -38,7 +34,7 @@ def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> 
         items = (
             section.items() if isinstance(section, dict) else enumerate(section) if isinstance(section, list) else ()
         )
-        found = {name: validated(model, entry, (key, name), scope, problems) for name, entry in items}
+        found = {name: problems.read(model, entry, (key, name), scope) for name, entry in items}
         return {name: entry for name, entry in found.items() if entry is not None}
 
     sources = read("prometheus", PrometheusSource) if value.get("prometheus") is not None else DEFAULT_SOURCES
@@ -47,24 +43,7 @@ def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> 
     for name, entries in section.items() if isinstance(section, dict) else ():
         if isinstance(entries, list):
             found = [
-                validated(EntryKeys, each, ("schedules", name, place), scope, problems)
-                for place, each in enumerate(entries)
+                problems.read(EntryKeys, each, ("schedules", name, place), scope) for place, each in enumerate(entries)
             ]
             schedules[name] = [each for each in found if each is not None]
     return Entries(sources, read("queries", SharedQuery), read("autoscalers", Autoscaler), schedules)
-
-
-@cache
-def _adapter(model: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(model)
-
-
-def validated(model: type[_SectionT], value: Any, loc: Loc, scope: Scope, problems: Problems) -> _SectionT | None:
-    """The value at `loc` as `model` reads it; None if it is wrong. Adds what is wrong to `problems`."""
-    hashable: Any = model
-    try:
-        right: _SectionT = _adapter(hashable).validate_python(value, context=scope, by_alias=True, by_name=False)
-    except ValidationError as error:
-        problems.add_validation(error, model, loc)
-        return None
-    return right

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.problems import Problems
@@ -24,8 +24,7 @@ def read_model(path: Path, model: type[_ModelT], keys: str) -> tuple[_ModelT, Ya
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise ConfigError([Problem(str(path), 1, 1, "", f"the file is not a mapping; write {keys}")])
-    try:
-        return model.model_validate(value, context={"folder": path.absolute().parent}), document, problems
-    except ValidationError as error:
-        problems.add_validation(error, model)
-        raise ConfigError(list(problems)) from None
+    found = problems.read(model, value, (), {"folder": path.absolute().parent})
+    if found is None:
+        raise ConfigError(list(problems))
+    return found, document, problems

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import YamlDocument
-from autoscaler.config.entries import Entries, read_entries, validated
+from autoscaler.config.entries import Entries, read_entries
 from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.rules import check_autoscalers, check_discover, check_grants, check_rules, check_sharing
@@ -17,7 +17,7 @@ from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
-from autoscaler.config.warnings import absent_files, found_hints, unknown_expressions
+from autoscaler.config.warnings import absent_files, add_hints, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.promql import Parser
@@ -93,20 +93,21 @@ def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Secti
         "schedules": _mapping(value, "schedules"),
     }
     entries = read_entries(value, scope, problems)
-    return Sections(validated(File, value, (), scope, problems), connections, entries, scope)
+    return Sections(problems.read(File, value, (), scope), connections, entries, scope)
 
 
 def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -> Settings:
     problems, value = Problems(document), document.value
     file, connections, entries, scope = sections_of(path, document, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
-    check_rules(entries, problems)
+    hints = Problems(document)
+    check_rules(entries, problems, hints)
+    add_hints(hints, entries, connections)
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
         check_discover(file.grants, connections, problems)
     warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
-    hints = found_hints(document, entries, connections)
     without_instance = problems if judge else Problems(document)
     add_without_instance(without_instance, entries)
     unknown = unknown_expressions(document, entries) if scope["expressions"].has_unknown else ()
@@ -137,7 +138,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
         log=file.log,
         notify=file.notify,
         warnings=warnings,
-        hints=hints,
+        hints=tuple(sorted(hints)),
         digest=digest,
         unknown_expressions=unknown,
         without_instance=tuple(sorted(without_instance)),

@@ -1,7 +1,7 @@
 """The metrics of an autoscaler: autoscaling/v2's five types, each with its query."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, PlainValidator, Tag, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
@@ -11,8 +11,7 @@ from autoscaler import model
 from autoscaler.fields.find_values import Loc, find_values
 from autoscaler.fields.queries import InstanceQuery, SharedQuery, TotalQuery
 from autoscaler.fields.types import Count, LabelName, PositiveQuantity, Section, Text, two_forms
-from autoscaler.rules import RULES
-from autoscaler.rules.rule import with_keys
+from autoscaler.rules import with_rule_keys
 
 Shared: TypeAlias = Mapping[str, SharedQuery]
 
@@ -93,20 +92,11 @@ Request: TypeAlias = Annotated[
 ]
 
 
-class _OfInstances(Section):
-    """A metric with a sample for each instance."""
+@with_rule_keys(lambda rule: rule.instance_metric_keys)
+class ResourceMetric(Section):
+    """A resource of each instance, relative to its capacity."""
 
     of_instances: ClassVar[bool] = True
-
-
-class _OfTotals(Section):
-    """A metric whose samples belong to no instance."""
-
-    of_instances: ClassVar[bool] = False
-
-
-class ResourceMetric(_OfInstances):
-    """A resource of each instance, relative to its capacity."""
 
     name: Text
     """`cpu` follows HPA's readiness rule for cpu; any other name does not."""
@@ -135,8 +125,11 @@ class ContainerResourceMetric(ResourceMetric):
     """The label that names the container. Default: task, else container."""
 
 
-class PodsMetric(_OfInstances):
+@with_rule_keys(lambda rule: rule.instance_metric_keys)
+class PodsMetric(Section):
     """A value of each instance."""
+
+    of_instances: ClassVar[bool] = True
 
     metric: MetricIdentifier
     query: InstanceQuery
@@ -144,8 +137,11 @@ class PodsMetric(_OfInstances):
     target: PodsTarget
 
 
-class TotalMetric(_OfTotals):
+@with_rule_keys(lambda rule: rule.total_metric_keys)
+class TotalMetric(Section):
     """A value of all instances together."""
+
+    of_instances: ClassVar[bool] = False
 
     metric: MetricIdentifier
     query: TotalQuery
@@ -174,36 +170,20 @@ class ObjectMetric(TotalMetric):
     """What the metric is about. Only shown."""
 
 
-if TYPE_CHECKING:
-    _Resource = ResourceMetric
-    _ContainerResource = ContainerResourceMetric
-    _Pods = PodsMetric
-    _Object = ObjectMetric
-    _External = ExternalMetric
-else:
-    _INSTANCE_KEYS = [kind.instance_metric_keys for kind in RULES]
-    _TOTAL_KEYS = [kind.total_metric_keys for kind in RULES]
-    _Resource = with_keys(ResourceMetric, _INSTANCE_KEYS)
-    _ContainerResource = with_keys(ContainerResourceMetric, _INSTANCE_KEYS)
-    _Pods = with_keys(PodsMetric, _INSTANCE_KEYS)
-    _Object = with_keys(ObjectMetric, _TOTAL_KEYS)
-    _External = with_keys(ExternalMetric, _TOTAL_KEYS)
-
-
 class Metric(Section):
     """One metric: its type, and the body that belongs to the type."""
 
     type: Literal["Resource", "ContainerResource", "Pods", "Instances", "Object", "External"]
     """`Instances` is another name for `Pods`."""
-    resource: _Resource | None = Field(default=None, validate_default=True)
+    resource: ResourceMetric | None = Field(default=None, validate_default=True)
     """For type Resource."""
-    container_resource: _ContainerResource | None = Field(default=None, validate_default=True)
+    container_resource: ContainerResourceMetric | None = Field(default=None, validate_default=True)
     """For type ContainerResource."""
-    pods: _Pods | None = Field(default=None, validate_default=True)
+    pods: PodsMetric | None = Field(default=None, validate_default=True)
     """For type Pods (or Instances)."""
-    object_: _Object | None = Field(default=None, validate_default=True, alias="object")
+    object_: ObjectMetric | None = Field(default=None, validate_default=True, alias="object")
     """For type Object."""
-    external: _External | None = Field(default=None, validate_default=True)
+    external: ExternalMetric | None = Field(default=None, validate_default=True)
     """For type External."""
 
     bodies: ClassVar[Mapping[str, str]] = {
@@ -229,6 +209,11 @@ class Metric(Section):
         return body
 
     @property
+    def key(self) -> str:
+        """The key of the body that belongs to the type."""
+        return to_camel(self.bodies[self.type].rstrip("_"))
+
+    @property
     def body(self) -> ResourceMetric | PodsMetric | TotalMetric:
         """The body that belongs to the type."""
         body: ResourceMetric | PodsMetric | TotalMetric = getattr(self, self.bodies[self.type])
@@ -236,7 +221,7 @@ class Metric(Section):
 
     def instance_queries(self) -> Iterator[tuple[Loc, InstanceQuery]]:
         """Yield the queries whose samples belong to instances, each with its place below the metric."""
-        yield from find_values(self.body, InstanceQuery, (to_camel(self.bodies[self.type]),))
+        yield from find_values(self.body, InstanceQuery, (self.key,))
 
     def spec(self, shared: Shared) -> model.MetricSpec:
         """Return the frozen metric."""

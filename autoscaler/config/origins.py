@@ -7,20 +7,20 @@ and the back ends of connections (`runtime/policies.py`). An origin is let go on
 one is gone; of what a source does not tell, the last version stays.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from autoscaler.config.grants import Grant
-from autoscaler.config.join import OutsideSet, join, merged
 from autoscaler.config.new_names import Admit, admit_all
-from autoscaler.config.outside import Effort, Granted, read_outside
+from autoscaler.config.outside import MAX_VALUES, TOO_MANY, Effort, Granted, read_outside
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem, bug
-from autoscaler.model import TargetRef
+from autoscaler.model import Autoscaler, TargetRef
+from autoscaler.target.scaled import Scaled
 
 _MAX_PROBLEMS: Final = 100
 """Of one document."""
@@ -120,36 +120,43 @@ class Origins:
     def joined(self, admit: Admit = admit_all) -> Settings:
         """Return the main file's settings with the autoscalers of all origins. `admit`: limits new names.
 
-        The main file has precedence, then the files of teams in their order, then policies.
+        A name and a target have one autoscaler. The main file has precedence, then the files of teams in their order,
+        then policies.
         """
         files = {key: self.table[key] for key in sorted(key for key in self.table if isinstance(key, Path))}
         policies = {each.newest.place: each for key, each in self.table.items() if key not in files and each.reading}
-        sets = [
-            OutsideSet(each.reading.grant, each.newest.place, each.granted)
-            for each in (*files.values(), *(policies[place] for place in sorted(policies)))
-            if each.reading is not None
-        ]
-        joined = join(self.main, sets, admit)
-        unserved: dict[str, tuple[Problem, ...]] = {}
-        for problem in (problem for some in joined.refused.values() for problem in some):
-            unserved[problem.file] = (*unserved.get(problem.file, ()), problem)
-        of_folders = {name: (problem,) for name, problem in self.problems.items()}
-        of_files = [{each.newest.team: each.problems} for each in files.values() if each.problems]
-        of_teams = {
-            name: tuple([each for each in some if each.file not in policies]) for name, some in joined.refused.items()
-        }
+        refused: defaultdict[str, tuple[Problem, ...]] = defaultdict(tuple)
+        refused |= {name: (problem,) for name, problem in self.problems.items()}
+        for each in files.values():
+            if each.problems:
+                refused[each.newest.team] += each.problems
+        unserved: defaultdict[str, tuple[Problem, ...]] = defaultdict(tuple)
+        join = _Join(self.main, admit)
+        for each in (*files.values(), *(policies[place] for place in sorted(policies))):
+            grant, place = "" if each.reading is None else each.reading.grant, each.newest.place
+            for one in each.granted:
+                if message := join.refusal(grant, place, one):
+                    problem = Problem(place, one.line, one.column, one.scaler.name, message)
+                    unserved[place] += (problem,)
+                    if place not in policies:
+                        refused[grant] += (problem,)
         capped = [
             Problem(each.newest.place, one.line, one.column, one.scaler.name, one.capped)
             for each in files.values()
             for one in each.granted
             if one.capped
         ]
-        return replace(
-            joined,
-            hints=(*self.main.hints, *capped),
-            refused={name: some for name, some in merged(of_folders, *of_files, of_teams).items() if some},
-            outside=replace(self, unserved=unserved),
-            digest=self._digest(files),
+        main: dict[str, Any] = {each.name: getattr(self.main, each.name) for each in fields(self.main)}
+        return Joined(
+            **main
+            | {
+                "autoscalers": (*self.main.autoscalers, *join.accepted),
+                "owners": join.owners,
+                "hints": (*self.main.hints, *capped),
+                "refused": dict(refused),
+                "digest": self._digest(files),
+            },
+            outside=replace(self, unserved=dict(unserved)),
         )
 
     def _digest(self, files: Mapping[Any, Origin[Any]]) -> str:
@@ -161,6 +168,57 @@ class Origins:
             in_force = "" if each.version is None else each.version.digest
             digest.update(f"{path} {in_force} ".encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Settings):
+    """The main file's settings with the autoscalers of all origins."""
+
+    outside: Origins | None = None
+    """The origins."""
+
+
+def origins_of(settings: Settings) -> Origins:
+    """Return the origins of the autoscalers outside the main file; of its settings alone: an empty table."""
+    known = settings.outside if isinstance(settings, Joined) else None
+    return Origins(settings) if known is None else known
+
+
+class _Join:
+    """Joins autoscalers of origins, one after the other, with those of the main file."""
+
+    def __init__(self, main: Settings, admit: Admit) -> None:
+        self.accepted: list[Autoscaler] = []
+        self.owners: dict[str, str] = {}
+        """Name of an accepted autoscaler -> name of its grant."""
+        self._grants, self._admit, self._scaled = main.grants, admit, main.identify()
+        self._names = {scaler.name: str(main.path) for scaler in main.autoscalers}
+        self._targets: dict[Scaled, str] = {self._scaled(each.target): each.name for each in main.autoscalers}
+        self._queries: defaultdict[str, set[tuple[str, str, bool]]] = defaultdict(set)
+        self._values = Counter[str]()
+
+    def refusal(self, name: str, place: str, one: Granted) -> str:
+        """Return why an autoscaler of the grant `name` is not served; empty: it was accepted. `place`: its origin's."""
+        scaler, grant, used = one.scaler, self._grants[name], self._queries[name]
+        what = self._scaled(scaler.target)
+        if scaler.name in self._names:
+            return f"{scaler.name} is already the name of an autoscaler in {self._names[scaler.name]}; rename one"
+        if what in self._targets:
+            return f"{one.target} is already scaled by {self._targets[what]}; remove one of the two"
+        if not one.queries <= used and len(used | one.queries) > grant.max_queries:
+            return f"its queries go beyond the grant's maxQueries {grant.max_queries}; remove or share some"
+        if self._values[name] + one.values > MAX_VALUES:
+            return TOO_MANY
+        if not self._admit(name, grant.new_names, scaler.name):
+            return (
+                f"the grant has brought {grant.new_names} new names within an hour, and may bring no more (its "
+                "maxQueries, at least 100); this one is served when an hour has passed for another; keep names"
+            )
+        self._names[scaler.name], self._targets[what], self.owners[scaler.name] = place, scaler.name, name
+        used |= one.queries
+        self._values[name] += one.values
+        self.accepted.append(scaler)
+        return ""
 
 
 def _settled_all(

@@ -2,7 +2,7 @@
 
 For a team's file, and for any other source of autoscalers: write them as a YAML list in the form of the file's
 `autoscalers`, and call `read_outside` with the grant that applies. What it returns may be served beside `settings`, as
-far as names, targets and the budget of queries are free (`join.py`).
+far as names, targets and the budget of queries are free (`origins.py`).
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from autoscaler import model
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
-from autoscaler.config.entries import Entries, validated
+from autoscaler.config.entries import Entries
 from autoscaler.config.grants import Grant, queries_of
 from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems
@@ -111,7 +111,7 @@ def read_outside(
         "adapters": types,
         "schedules": shared.schedules,
     }
-    found = {at: validated(OutsideAutoscaler, each, (_KEY, at), scope, problems) for at, each in enumerate(raw)}
+    found = {at: problems.read(OutsideAutoscaler, each, (_KEY, at), scope) for at, each in enumerate(raw)}
     bodies = {at: body for at, body in found.items() if body is not None}
     check_autoscalers(raw, connections, document, problems)
     entries = Entries(settings.prometheus, shared.queries, dict(bodies), shared.schedules)

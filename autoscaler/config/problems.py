@@ -3,9 +3,10 @@
 import re
 import types
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from functools import cache
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from autoscaler.config.document import FLOAT, INT, YamlDocument
@@ -55,6 +56,14 @@ _LIMITS: Final = {
 }
 
 
+_SectionT = TypeVar("_SectionT")
+
+
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
 class Problems:
     """Collects the problems of one document. A problem in a block that aliases repeat is kept once."""
 
@@ -72,7 +81,20 @@ class Problems:
         problem = Problem(self._document.file, line, column, path_text(loc), message)
         self._found.setdefault((line, column, loc[-1:], message), problem)
 
-    def add_validation(self, error: ValidationError, model: type, prefix: Loc = ()) -> None:
+    def read(self, model: type[_SectionT], value: Any, loc: Loc, scope: Any = None) -> _SectionT | None:
+        """Return the value at `loc` as `model` reads it; None: it is wrong, and its problems were added.
+
+        `scope`: what validators find in their context.
+        """
+        hashable: Any = model
+        try:
+            right: _SectionT = _adapter(hashable).validate_python(value, context=scope, by_alias=True, by_name=False)
+        except ValidationError as error:
+            self._add_validation(error, model, loc)
+            return None
+        return right
+
+    def _add_validation(self, error: ValidationError, model: type, prefix: Loc) -> None:
         """Add every error of the section of `model` at `prefix`."""
         for details in error.errors(include_url=False):
             if details["type"] == "too_short" and details["input"]:

@@ -13,7 +13,6 @@ from autoscaler.errors import named
 from autoscaler.fields.find_values import Loc
 from autoscaler.model import TargetRef
 from autoscaler.rules import RULES
-from autoscaler.rules.rule import Written
 from autoscaler.target.scaled import Scaled, identify
 
 _WAKING: Final = ("Object", "External")
@@ -70,13 +69,16 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
             problems.add(("adapters", name, "type"), message)
 
 
-def check_rules(entries: Entries, problems: Problems) -> None:
-    """Adds what the rules of an autoscaler find wrong."""
+def check_rules(entries: Entries, problems: Problems, hints: Problems | None = None) -> None:
+    """Adds what the rules of an autoscaler find wrong, and to `hints` what is probably not meant."""
     for number, body in entries.autoscalers.items():
-        written = Written(body, [each.body for each in body.metrics], None, entries.queries, entries.schedules)
+        written = body.written(entries.queries, entries.schedules)
         for kind in RULES:
             for loc, message in kind.problems(written):
                 problems.add(("autoscalers", number, *loc), message)
+            if hints is not None:
+                for loc, message in kind.hints(written):
+                    hints.add(("autoscalers", number, *loc), message)
 
 
 def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, SkipValidation, ValidationInfo, field_validator
 
@@ -35,8 +35,8 @@ from autoscaler.fields.types import (
     absolute,
     scope_of,
 )
-from autoscaler.rules import RULES
-from autoscaler.rules.rule import Written, with_keys
+from autoscaler.rules import RULES, with_rule_keys
+from autoscaler.rules.rule import Written
 from autoscaler.rules.schedules import EntryKeys, SharedSchedules
 
 
@@ -88,7 +88,8 @@ class ScaleTargetRef(Section):
         return model.TargetRef(self.adapter, self.name, self.namespace, self.region)
 
 
-class _Autoscaler(Section):
+@with_rule_keys(lambda rule: rule.keys)
+class Autoscaler(Section):
     """An autoscaling/v2 HPA spec with a query beside each metric."""
 
     name: DnsName
@@ -116,12 +117,17 @@ class _Autoscaler(Section):
             raise ValueError(f"{maximum} is below minReplicas {minimum}; raise it, or lower minReplicas")
         return maximum
 
+    def written(self, shared: Shared, schedules: SharedSchedules, controller: Controller | None = None) -> Written[Any]:
+        """Return the sections that its rules are made of."""
+        bodies, keys = [each.body for each in self.metrics], [each.key for each in self.metrics]
+        return Written(self, self.min_replicas, self.max_replicas, bodies, keys, controller, shared, schedules)
+
     def spec(
         self, controller: Controller, options: model.ControllerOptions, shared: Shared, schedules: SharedSchedules
     ) -> model.Autoscaler:
         """Return the frozen autoscaler, with the controller's options."""
         victims = self.scale_target_ref.victims
-        written = Written(self, [each.body for each in self.metrics], controller, shared, schedules)
+        written = self.written(shared, schedules, controller)
         found = [rule for rule in [kind.configured(written) for kind in RULES] if rule is not None]
         return model.Autoscaler(
             name=self.name,
@@ -137,15 +143,6 @@ class _Autoscaler(Section):
             labels=tuple(sorted(self.labels.items())),
             rules=model.Rules(found) if found else model.NO_RULES,
         )
-
-
-if TYPE_CHECKING:
-
-    class Autoscaler(_Autoscaler):
-        """What the type checker sees of the section: the keys of rules are known to the rules alone."""
-
-else:
-    Autoscaler = with_keys(_Autoscaler, [kind.keys for kind in RULES])
 
 
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}

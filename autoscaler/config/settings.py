@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
 from urllib.parse import unquote
 
 from pydantic import (
@@ -34,9 +34,6 @@ from autoscaler.quantity import format_duration, format_size
 from autoscaler.rules.schedules import SharedSchedules
 from autoscaler.target import ExistingPath
 from autoscaler.target.scaled import Identify, Place, identify
-
-if TYPE_CHECKING:
-    from autoscaler.config.origins import Origins
 
 _MIN_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
@@ -346,8 +343,6 @@ class Settings:
     """By the name of a team's folder."""
     shared: Shared = field(default_factory=Shared)
     """What autoscalers from outside may refer to, with the `controller`."""
-    outside: "Origins | None" = None
-    """The origins of autoscalers outside the main file; None: there are none."""
     owners: Mapping[str, str] = field(default_factory=dict)
     """Of autoscalers that are not in the main file: name -> name of the grant."""
     refused: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)

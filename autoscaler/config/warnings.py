@@ -15,8 +15,6 @@ from autoscaler.errors import Problem
 from autoscaler.fields.find_values import Loc, find_values
 from autoscaler.net.files import unreadable_for_others, unwritable
 from autoscaler.net.programs import unusable
-from autoscaler.rules import RULES
-from autoscaler.rules.rule import Written
 from autoscaler.rules.schedules import EntryKeys
 from autoscaler.target import ExistingFile, Program, SharedFile
 
@@ -39,15 +37,12 @@ def absent_files(
     return tuple(sorted(warnings))
 
 
-def found_hints(document: YamlDocument, entries: Entries, connections: Connections) -> tuple[Problem, ...]:
-    """The warnings that `run` ignores, sorted."""
-    hints = Problems(document)
+def add_hints(hints: Problems, entries: Entries, connections: Connections) -> None:
+    """Add the warnings that `run` ignores, apart from those of rules."""
     _add_unshared_files(hints, connections)
     _add_absent_programs(hints, entries, connections)
     _add_beyond_total(hints, entries, connections)
-    _add_of_rules(hints, entries)
     _add_doubtful_days(hints, entries)
-    return tuple(sorted(hints))
 
 
 def _add_unshared_files(hints: Problems, connections: Connections) -> None:
@@ -80,15 +75,6 @@ def _add_beyond_total(hints: Problems, entries: Entries, connections: Connection
                 "maxTotal; raise it"
             )
             hints.add(("adapters", name, "maxTotal"), message)
-
-
-def _add_of_rules(hints: Problems, entries: Entries) -> None:
-    """Add what the rules of an autoscaler find."""
-    for index, body in entries.autoscalers.items():
-        written = Written(body, [each.body for each in body.metrics], None, entries.queries, entries.schedules)
-        for kind in RULES:
-            for loc, message in kind.hints(written):
-                hints.add(("autoscalers", index, *loc), message)
 
 
 def _add_doubtful_days(hints: Problems, entries: Entries) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock
@@ -99,8 +99,4 @@ def read_model(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -
     known: Mapping[str, Any] = {}
     if isinstance(value, dict):
         known = {key: each for key, each in value.items() if each is not None}
-    try:
-        return model.model_validate(known, by_alias=True, by_name=False)
-    except ValidationError as error:
-        problems.add_validation(error, model, loc)
-        return None
+    return problems.read(model, known, loc)

@@ -3,10 +3,12 @@
 A rule after another one sees what that one said, and its bounds replace that one's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeVar, cast
+
+from pydantic import BaseModel
 
 from autoscaler.hpa.instances import NOTHING_ASIDE, SetAside
 from autoscaler.hpa.proposals import Measured
@@ -19,7 +21,7 @@ from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.manual import Manual
 from autoscaler.rules.recover_size import RecoverSize
-from autoscaler.rules.rule import Rule
+from autoscaler.rules.rule import Rule, with_keys
 from autoscaler.rules.schedules import Schedules
 from autoscaler.rules.warm_up import WarmUp
 
@@ -40,8 +42,16 @@ Of two bounds the later rule's counts; of two holds the earlier rule gives the r
 metrics come to when it is first asked stands after those that change it.
 """
 
-
 _STAGES: Final = ("follow", "set_aside", "proposed", "outcomes", "goal")
+
+_SectionT = TypeVar("_SectionT", bound=BaseModel)
+
+
+def with_rule_keys(
+    keys: Callable[[type[Rule]], type[BaseModel] | None],
+) -> Callable[[type[_SectionT]], type[_SectionT]]:
+    """Return a decorator of a section, which adds the keys of all rules behind its own."""
+    return lambda section: with_keys(section, map(keys, RULES))
 
 
 class Plan(NamedTuple):

@@ -251,7 +251,7 @@ class DrainRule(Rule):
         return DrainAction.COMMAND if self.http is None else DrainAction.HTTP
 
     @classmethod
-    def configured(cls, written: Written) -> "DrainRule | None":
+    def configured(cls, written: Written[Keys]) -> "DrainRule | None":
         """Return the rule that the file has."""
         own = written.body.drain
         if own is None:

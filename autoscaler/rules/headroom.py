@@ -57,7 +57,7 @@ class Headroom(Rule):
     """Whole percents of the demand; 0: `replicas` is given."""
 
     @classmethod
-    def configured(cls, written: Written) -> "Headroom | None":
+    def configured(cls, written: Written[Keys]) -> "Headroom | None":
         """Return the headroom; None: there is none."""
         own = written.body.headroom
         return None if own is None else cls(own.replicas or 0, own.percent or 0)

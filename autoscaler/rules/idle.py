@@ -118,7 +118,7 @@ class Idle(Rule):
     """One for each metric: it is active above it. None: activity does not depend on it."""
 
     @classmethod
-    def configured(cls, written: Written) -> "Idle | None":
+    def configured(cls, written: Written[Keys]) -> "Idle | None":
         """Return the rule if the size depends on activity."""
         if not _can_idle(written):
             return None
@@ -138,17 +138,16 @@ class Idle(Rule):
             yield ("idleReplicas",), message
 
     @classmethod
-    def hints(cls, written: Written) -> Iterator[tuple[Loc, str]]:
+    def hints(cls, written: Written[Keys]) -> Iterator[tuple[Loc, str]]:
         """Yield what only idle autoscalers use."""
         if _can_idle(written):
             return
-        minimum = written.body.min_replicas
+        minimum = written.min_replicas
         message = f"it has no effect with minReplicas {minimum} and no idleReplicas; add idleReplicas: 0"
         if written.body.cooldown is not None:
             yield ("cooldown",), message
         for place in _activations(written):
-            key = "external" if written.body.metrics[place].external else "object"
-            yield ("metrics", place, key, "activation"), message
+            yield ("metrics", place, written.metric_keys[place], "activation"), message
 
     @property
     def times(self) -> Iterable[timedelta]:
@@ -220,17 +219,16 @@ class Idle(Rule):
         return sum_of(reading.values) > activation
 
 
-def _activations(written: Written) -> Sequence[int]:
+def _activations(written: Written[Keys]) -> Sequence[int]:
     """Return the places of the metrics with an activation."""
     metrics = enumerate(written.metrics)
     return [place for place, each in metrics if not each.of_instances and each.activation is not None]
 
 
-def _can_idle(written: Written) -> bool:
+def _can_idle(written: Written[Keys]) -> bool:
     """Return whether the size depends on activity."""
-    body = written.body
-    follows_activity = body.cooldown is not None or bool(_activations(written))
-    return body.idle_replicas == 0 or (body.min_replicas == 0 and follows_activity)
+    follows_activity = written.body.cooldown is not None or bool(_activations(written))
+    return written.body.idle_replicas == 0 or (written.min_replicas == 0 and follows_activity)
 
 
 def _without_instances(metric: MetricSpec) -> MetricOutcome:

@@ -123,7 +123,7 @@ class RecoverSize(Rule):
     recovers: bool = True
 
     @classmethod
-    def configured(cls, written: Written) -> "RecoverSize | None":
+    def configured(cls, written: Written[Keys]) -> "RecoverSize | None":
         """Return the rule if it recovers nothing; else the default one counts."""
         return None if written.body.recover_size else cls(recovers=False)
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar, cast
 
 from msgspec import Struct
 from pydantic import BaseModel, create_model
@@ -41,6 +41,7 @@ from autoscaler.model import (
 from autoscaler.rules.shown import Shown
 
 _SectionT = TypeVar("_SectionT", bound=BaseModel)
+_KeysT = TypeVar("_KeysT")
 
 
 class Hold(NamedTuple):
@@ -163,13 +164,17 @@ def with_keys(section: type[_SectionT], others: Iterable[type[BaseModel] | None]
     return cast("type[_SectionT]", made)
 
 
-class Written(NamedTuple):
+class Written(NamedTuple, Generic[_KeysT]):
     """The sections that an autoscaler's rules are made of. Each has the keys of all rules."""
 
-    body: Any
+    body: _KeysT
     """The autoscaler's: the key `warmUp` of the file is `body.warm_up`. No two rules have the same key."""
+    min_replicas: int
+    max_replicas: int
     metrics: Sequence[Any]
     """Those of its metrics, in order."""
+    metric_keys: Sequence[str]
+    """The key of each of them, such as `external`."""
     controller: Any
     queries: Mapping[str, SharedQuery]
     """The shared ones, by name."""
@@ -225,7 +230,7 @@ class Rule(ConfiguredRule):
     """Reasons of its events of which operators are told, with the kind of notice."""
 
     @classmethod
-    def configured(cls, written: Written) -> Self | None:
+    def configured(cls, written: Written[Any]) -> Self | None:
         """Return the rule as an autoscaler's sections have it; None: they do not configure it, and `default` counts."""
         return None
 
@@ -238,12 +243,12 @@ class Rule(ConfiguredRule):
         return ()
 
     @classmethod
-    def problems(cls, written: Written) -> Iterable[tuple[Loc, str]]:
+    def problems(cls, written: Written[Any]) -> Iterable[tuple[Loc, str]]:
         """Return what is wrong in its keys beside other keys, where the autoscaler is right otherwise."""
         return ()
 
     @classmethod
-    def hints(cls, written: Written) -> Iterable[tuple[Loc, str]]:
+    def hints(cls, written: Written[Any]) -> Iterable[tuple[Loc, str]]:
         """Return what is probably not meant: the place in the autoscaler, and the message."""
         return ()
 

@@ -50,12 +50,12 @@ class WarmUp(Rule):
     """None: the target's own."""
 
     @classmethod
-    def configured(cls, written: Written) -> "WarmUp | None":
+    def configured(cls, written: Written[Keys]) -> "WarmUp | None":
         """Return the autoscaler's own warm-up."""
         return None if written.body.warm_up is None else cls(written.body.warm_up)
 
     @classmethod
-    def hints(cls, written: Written) -> Iterable[tuple[Loc, str]]:
+    def hints(cls, written: Written[Keys]) -> Iterable[tuple[Loc, str]]:
         """Return the warm-up of an autoscaler without samples of instances."""
         if written.body.warm_up and not any(each.of_instances for each in written.metrics):
             yield ("warmUp",), "no metric has a sample for each instance, so a warm-up changes nothing; remove it"

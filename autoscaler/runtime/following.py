@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from autoscaler.config.origins import origins_of
 from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.errors import AutoscalerError, ConfigError, bug
 from autoscaler.log.reporter import Reporter
@@ -82,7 +83,7 @@ class Following:
     def _follow_files(self, also: Callable[["WebConfig | None", WebSettings], None]) -> Sequence[str]:
         """Follow both files: each names users of the other."""
         try:
-            files = self._stop.run_interruptibly(partial(read, self._options, self.settings.outside))
+            files = self._stop.run_interruptibly(partial(read, self._options, origins_of(self.settings)))
             settings = self._stop.run_interruptibly(partial(self._outside.prepare, files))
             web_config = self._stop.run_interruptibly(partial(read_web, self._options, settings))
             if key := unfollowable(self._options, self.settings, settings):

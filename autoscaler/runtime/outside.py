@@ -14,7 +14,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.new_names import FIRST_SECONDS, Admit, NewNames
-from autoscaler.config.origins import Origins
+from autoscaler.config.origins import Origins, origins_of
 from autoscaler.config.settings import Settings
 from autoscaler.config.teams import is_file
 from autoscaler.errors import bug
@@ -71,7 +71,7 @@ class Outside:
 
     def prepare(self, files: Settings) -> Settings:
         """Return the settings of the files with the autoscalers of known policies, each read under the main file."""
-        own = files.outside or Origins(files)
+        own = origins_of(files)
         if self._table is None:
             return files
         kept = [one.source for one in self._sources.values() if _is_kept(one.source, own.main)]
@@ -86,7 +86,7 @@ class Outside:
 
     def follow(self, settings: Settings) -> None:
         """Look at the sources of this configuration, which is in force."""
-        table = settings.outside or Origins(settings)
+        table = origins_of(settings)
         is_reload = self._table is None or table.main is not self._table.main
         self._table, self._followed, self._changed = table, settings, frozenset()
         if is_reload:
@@ -118,8 +118,8 @@ class Outside:
 
     def document(self) -> DiscoveredList:
         """Return all origins, and what became of each. From any thread."""
-        table = None if self._followed is None else self._followed.outside
-        found = discovered_list(self._table, {} if table is None else table.unserved)
+        unserved = {} if self._followed is None else origins_of(self._followed).unserved
+        found = discovered_list(self._table, unserved)
         now = self._clock.monotonic()
         rows = []
         for name, one in sorted(self._sources.items()):

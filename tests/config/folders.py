@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from autoscaler.config import Settings
+from autoscaler.config.origins import origins_of
 from autoscaler.config.team_files import look
 from autoscaler.config.teams import follow
 
@@ -62,8 +63,7 @@ class Folders:
 
     def after(self, before: Settings) -> Settings:
         """The settings with what the folders have now."""
-        assert before.outside is not None
-        return follow(before.outside, look(self.teams, before.grants)).joined()
+        return follow(origins_of(before), look(self.teams, before.grants)).joined()
 
 
 def names(settings: Settings) -> list[str]:

@@ -10,6 +10,7 @@ import yaml
 
 from autoscaler.config import Settings, load
 from autoscaler.config.large_file import load_for_daemon
+from autoscaler.config.origins import origins_of
 from autoscaler.config.outside import read_outside
 from autoscaler.config.team_files import MAX_BYTES, MAX_FILES, look, read_team_file
 from autoscaler.config.teams import changed_files, follow
@@ -87,7 +88,7 @@ def test_an_unchanged_file_is_not_read_again(folders: Folders, monkeypatch: pyte
     assert folders.after(after).autoscalers[1] is after.autoscalers[1], "nor one with another time and the same text"
     folders.grants["pay"]["maxQueries"] = 7
     folders.main()
-    load_for_daemon(folders.path, before=after.outside)
+    load_for_daemon(folders.path, before=origins_of(after))
     assert read == ["web.yaml", "api.yaml"], "under another grant, the files of its team alone"
 
 
@@ -104,10 +105,9 @@ def test_a_file_that_may_only_be_replaced_is_kept(folders: Folders) -> None:
     path = folders.write("shop", "web.yaml", scaler("shop-web"))
     before = load(folders.path)
     path.unlink()
-    assert before.outside is not None
     seen = look(folders.teams, before.grants)
-    assert names(follow(before.outside, seen, only=()).joined()) == ["shop-web"]
-    assert changed_files(before.outside, seen) == {path: ()}
+    assert names(follow(origins_of(before), seen, only=()).joined()) == ["shop-web"]
+    assert changed_files(origins_of(before), seen) == {path: ()}
 
 
 def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
@@ -119,10 +119,10 @@ def test_a_folder_that_is_gone_keeps_its_versions(folders: Folders) -> None:
     assert names(after) == ["shop-web"]
     assert "cannot be read: No such file or directory" in problems(after, "")
     assert after.refused.keys() == {""}
-    assert changed_files(after.outside, look(folders.teams, after.grants)) == {}  # type: ignore[arg-type]  # it has teams
+    assert changed_files(origins_of(after), look(folders.teams, after.grants)) == {}
     del folders.grants["shop"]
     folders.main()
-    assert names(load_for_daemon(folders.path, before=after.outside)) == []
+    assert names(load_for_daemon(folders.path, before=origins_of(after))) == []
     assert not path.exists()
 
 
@@ -151,7 +151,7 @@ def test_an_empty_folder_in_the_place_of_a_team_s_keeps_its_versions(folders: Fo
     assert f"{path.parent}:1:1: the folder is empty, and another one" in problems(after, "shop")
     assert after.refused.keys() == {"shop"}
     assert names(folders.after(after)) == ["pay-api", "shop-web"], "however often the daemon looks"
-    assert names(load_for_daemon(folders.path, before=after.outside)) == ["pay-api", "shop-web"], "nor at a reload"
+    assert names(load_for_daemon(folders.path, before=origins_of(after))) == ["pay-api", "shop-web"], "nor at a reload"
     path.parent.rmdir()
     (folders.teams / ".shop").rename(path.parent)
     back = folders.after(after)
@@ -180,11 +180,11 @@ def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> No
     before = folders.after(before)
     folders.grants["shop"]["maxReplicas"] = 4
     folders.main()
-    lowered = load_for_daemon(folders.path, before=before.outside)
+    lowered = load_for_daemon(folders.path, before=origins_of(before))
     assert {each.name: each.max_replicas for each in lowered.autoscalers} == {"pay-api": 3, "shop-web": 4}
     folders.grants["pay"]["sources"] = EMPTY
     folders.main()
-    taken = load_for_daemon(folders.path, before=lowered.outside)
+    taken = load_for_daemon(folders.path, before=origins_of(lowered))
     assert names(taken) == ["shop-web"]
     assert "api.yaml" in problems(taken, "pay")
 
@@ -196,7 +196,7 @@ def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
     folders.grants["shop"] |= {"namePrefix": "w", "targets": ["web"], "sources": ["default"]}
     path.write_text(path.read_text().replace("prometheus: web", "prometheus: default"))
     folders.main()
-    assert names(load_for_daemon(folders.path, before=before.outside)) == ["web"]
+    assert names(load_for_daemon(folders.path, before=origins_of(before))) == ["web"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from autoscaler.config import AdapterSection, Settings
-from autoscaler.config.origins import Origin, Origins, Reading
+from autoscaler.config.origins import Origin, Origins, Reading, origins_of
 from autoscaler.config.outside import Granted
 from autoscaler.config.teams import TeamFile
 from autoscaler.convert.discovered import Policy
@@ -95,8 +95,7 @@ class Bench:
 
 def only_granted(followed: Settings) -> Granted:
     """Return the autoscaler of the only origin."""
-    assert followed.outside is not None
-    (origin,) = followed.outside.table.values()
+    (origin,) = origins_of(followed).table.values()
     (granted,) = origin.granted
     return granted
 
@@ -348,12 +347,11 @@ def test_files_and_policies_share_one_budget_of_new_names(bench: Bench, tmp_path
         policies(*[TargetRef("nomad", f"cache/g{number}", "shop") for number in range(100)]), {}
     )
     assert len(bench.look()) == 100
-    assert bench.settings.outside is not None
-    granted = bench.settings.outside.table[TargetRef("nomad", "cache/g7", "shop")].granted[0]
+    granted = origins_of(bench.settings).table[TargetRef("nomad", "cache/g7", "shop")].granted[0]
     mine = replace(granted, scaler=replace(granted.scaler, name="shop.new", target=WEB), target=WEB)
-    after = with_file(bench.settings.outside.main, mine).outside
+    after = origins_of(with_file(origins_of(bench.settings).main, mine))
     assert after is not None
-    bench.discoveries._table = replace(after, table={**after.table, **bench.settings.outside.table})
+    bench.discoveries._table = replace(after, table={**after.table, **origins_of(bench.settings).table})
     changed = bench.discoveries.changed()
     assert len(changed.autoscalers) == 100
     assert "100 new names within an hour" in changed.refused["shop"][-1].message

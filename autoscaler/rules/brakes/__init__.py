@@ -147,7 +147,7 @@ class Brakes(Rule):
     after_outage: bool = False
 
     @classmethod
-    def configured(cls, written: Written) -> "Brakes | None":
+    def configured(cls, written: Written[Keys]) -> "Brakes | None":
         """Return the brakes; the controller's are the defaults. None: there are none."""
         defaults = dict(written.controller.brakes)
         chosen = {name: defaults[name] if own is None else own for name, own in written.body.brakes}

@@ -105,7 +105,7 @@ class Fallbacks(Rule):
     """One for each metric; None: without a value the metric proposes nothing."""
 
     @classmethod
-    def configured(cls, written: Written) -> "Fallbacks | None":
+    def configured(cls, written: Written[Any]) -> "Fallbacks | None":
         """Return the fallbacks of the metrics that have one; None: none has."""
         found = [each.fallback for each in written.metrics]
         if not any(found):

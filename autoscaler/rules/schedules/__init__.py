@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def _written_entries(written: Written) -> Iterator[tuple[int, ScheduleEntry]]:
+def _written_entries(written: Written[Keys]) -> Iterator[tuple[int, ScheduleEntry]]:
     """Yield the entries of an autoscaler's `schedules`, each with its index there. Leaves out names that are wrong."""
     for index, each in enumerate(written.body.schedules):
         if isinstance(each, EntryKeys):
@@ -50,15 +50,15 @@ class Schedules(Rule):
     entries: tuple[ScheduleEntry, ...]
 
     @classmethod
-    def configured(cls, written: Written) -> "Schedules | None":
+    def configured(cls, written: Written[Keys]) -> "Schedules | None":
         """Return the entries of the autoscaler's schedules; None: there are none."""
         entries = tuple([entry for _, entry in _written_entries(written)])
         return cls(entries) if entries else None
 
     @classmethod
-    def problems(cls, written: Written) -> Iterator[tuple[Loc, str]]:
+    def problems(cls, written: Written[Keys]) -> Iterator[tuple[Loc, str]]:
         """Yield the entries whose minimum the autoscaler cannot have."""
-        maximum = written.body.max_replicas
+        maximum = written.max_replicas
         for index, entry in _written_entries(written):
             low = entry.min_replicas
             if low is None:
@@ -74,7 +74,7 @@ class Schedules(Rule):
                 yield ("schedules", index), message
 
     @classmethod
-    def hints(cls, written: Written) -> Iterator[tuple[Loc, str]]:
+    def hints(cls, written: Written[Keys]) -> Iterator[tuple[Loc, str]]:
         """Yield the entries that are never open, are always open or set no bound that counts, and those that overlap.
 
         Entries overlap if the minimum of one is open at a time at which another's maximum is lower.
@@ -82,7 +82,7 @@ class Schedules(Rule):
         own = list(_written_entries(written))
         for index, entry in own:
             message = _why_idle(entry) or _why_without_effect(
-                entry, written.body.min_replicas, written.body.max_replicas, len(own) == 1
+                entry, written.min_replicas, written.max_replicas, len(own) == 1
             )
             if message:
                 yield ("schedules", index), f"{entry.name} {message}"
