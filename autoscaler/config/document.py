@@ -234,15 +234,15 @@ class _TooDeep(Exception):
     """The nodes nest deeper than MAX_DEPTH."""
 
 
-_OF_INDENTATION: Final = (
-    "did not find expected '-' indicator",
-    "did not find expected key",
-    "mapping values are not allowed",
-)
+_OF_COLONS: Final = "mapping values are not allowed"
+_OF_INDENTATION: Final = ("did not find expected '-' indicator", "did not find expected key", _OF_COLONS)
 """The beginnings of libyaml's messages that usually mean wrong indentation."""
-
-_OF_BRACKETS: Final = ("did not find expected ',' or",)
-"""Those that usually mean PromQL without quotes in braces, as in `{expr: up{job="a"}}`."""
+_OF_BRACKETS: Final = "did not find expected ',' or"
+"""That of a bracket that is not closed, or that belongs to a text."""
+_PROMQL: Final = re.compile(r"\bexpr:[ \n]+[^ \n\"'|>]")
+"""An expression without quotes."""
+BLOCK_STYLE: Final = "write `expr:` on a line of its own, not in braces, or put the expression in quotes"
+"""The remedy for PromQL in braces, where its own brackets and commas end it, as in `{expr: up{job="a"}}`."""
 
 _OF_ESCAPES: Final = "found invalid Unicode character escape"
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -290,14 +290,21 @@ def _with_joined_pairs(text: str) -> str:
 
 
 def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
-    mark = error.problem_mark
-    if mark is not None and mark.line < len(lines := text.splitlines()) and lines[mark.line].lstrip(" ")[:1] == "\t":
+    mark, problem, lines = error.problem_mark, error.problem or "", text.splitlines()
+    line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+    if line.lstrip(" ")[:1] == "\t":
         return "indent it by spaces, not by a tab"
-    if error.problem is not None and error.problem.startswith(_OF_INDENTATION):
+    if problem.startswith(_OF_COLONS) and _PROMQL.search(line):
+        return "put the expression in quotes, because it holds a colon and a space"
+    if problem.startswith(_OF_INDENTATION):
         return "indent the line as its neighbours are"
-    if error.problem is not None and error.problem.startswith(_OF_BRACKETS):
+    if problem.startswith(_OF_BRACKETS):
+        first = mark if error.context_mark is None else error.context_mark
+        since = "\n".join(lines[first.line : mark.line + 1]) if first is not None and mark is not None else ""
+        if _PROMQL.search(since):
+            return BLOCK_STYLE
         return "close the bracket, or put a text that holds brackets or commas in quotes"
-    if error.problem is not None and error.problem.startswith(_OF_ESCAPES):
+    if problem.startswith(_OF_ESCAPES):
         return "write the character itself"
     return "correct it"
 

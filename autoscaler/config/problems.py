@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from autoscaler.config.document import FLOAT, INT, YamlDocument
+from autoscaler.config.document import BLOCK_STYLE, FLOAT, INT, YamlDocument
 from autoscaler.errors import Problem
 from autoscaler.fields.find_values import Loc, keys_of
 from autoscaler.fields.types import suggest
@@ -44,7 +44,7 @@ _MAX_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """The errors that show the text that was found. In other errors it may be a secret."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
-"""Keys whose mapping is often omitted, and the required key of that mapping."""
+"""Keys whose mapping is often omitted, and the required key of that mapping. No braces: they break PromQL."""
 _UNQUOTED: Final = {"a whole number": INT, "a number": FLOAT, "true or false": re.compile("true|false")}
 """Texts that YAML would read as such a value without quotes."""
 _FORMS: Final = {"a mapping": "write it as {KEY: VALUE, …}", "a list": "write it as [ENTRY, …]"}
@@ -171,6 +171,8 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
         key = str(details["loc"][-1])
         if key == "kind" and value == "backlog":
             return "unknown key; remove it: a queue is a metric like any other"
+        if value is None and ")" in key:
+            return f"unknown key, which is a part of an expression in braces; {BLOCK_STYLE}"
         return f"unknown key; {_REMOVED.get(key) or suggest(key, known)}"
     if kind == "missing":
         return "is missing; add it"
@@ -198,7 +200,7 @@ def _remedy(expected: str, value: Any, loc: Loc) -> str:
         case str() if unquoted and value[:1].isdigit():
             return f"write {expected}, without a unit"
         case str() if expected == "a mapping" and loc[-1:] and loc[-1] in _INNER:
-            return f"write it as {{{_INNER[loc[-1]]}: …}}"
+            return f"write `{_INNER[loc[-1]]}: …` on a line of its own below it"
         case int() | float() if expected == "a text":
             return "write it in quotes"
         case dict() if expected == "a list":

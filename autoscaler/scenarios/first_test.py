@@ -161,7 +161,8 @@ class _Writer:
         if asked or own:
             yield "    queries:"
         for expr, each in asked.items():
-            yield f"      - {{expr: {json.dumps(expr)}, values: {each / 1000:g}}}"
+            yield f"      - expr: {json.dumps(expr)}"
+            yield f"        values: {each / 1000:g}"
         for place, spec in own:
             yield f"      - expr: {json.dumps(spec.query.expr)}"
             yield "        values: >-"

@@ -52,6 +52,29 @@ def loaded(content: dict[str, Any], folder: Path) -> tuple[Autoscaler, ...]:
     return load(file).autoscalers
 
 
+def _in_braces(node: yaml.Node | None, *, inside: bool = False) -> Iterator[str]:
+    """Yield the expressions in braces or brackets."""
+    inside = inside or getattr(node, "flow_style", False) is True
+    for each in node.value if isinstance(node, yaml.MappingNode | yaml.SequenceNode) else ():
+        key, value = each if isinstance(each, tuple) else (None, each)
+        if inside and key is not None and key.value == "expr":
+            yield value.value
+        yield from _in_braces(value, inside=inside)
+
+
+def test_no_example_has_promql_in_braces() -> None:
+    """Who replaces the expression by one with `{job="x"}`, `[5m]` or a comma would get an error of YAML."""
+    texts = {file.name: file.read_text() for file in sorted((ROOT / "config").rglob("*.yaml"))}
+    texts |= {str(each.id): str(each.values[0]) for each in snippets()}
+    texts["debian"] = re.sub("^#(?! )", "", (ROOT / "debian" / "autoscaler.yaml").read_text(), flags=re.MULTILINE)
+    found = {
+        name: expressions
+        for name, text in texts.items()
+        if (expressions := [one for node in yaml.compose_all(text) for one in _in_braces(node)])
+    }
+    assert found == {}
+
+
 @pytest.mark.parametrize("text", list(snippets()))
 def test_an_example_is_valid(text: str, tmp_path: Path) -> None:
     """Users copy it. A part must be YAML, and a whole configuration must load."""

@@ -124,7 +124,7 @@ def test_requests_and_values_of_targets_are_written(project: Project, state: Pat
         pass
     text = made(project, "2026-11-23T08:10:00Z")
     assert "requests: {cpu: 500m}" in text
-    assert '{expr: "r", values: 450}' in text
+    assert '- expr: "r"\n        values: 450\n' in text
     assert "1x3 _x4 1x39 2x32" in text
     assert "with this configuration" not in text
     assert project.run()[0] == 0
