@@ -4,7 +4,8 @@ The documents are written to be read in the repository, and stay as they are:
 
 - README.md, CONTRIBUTING.md, SECURITY.md and CHANGELOG.md become pages, README.md the first one.
 - A link to a file or a folder outside of docs/ leads to a page that shows it, so that the site needs no other host.
-- A line `<!-- commands: … -->` becomes the help of every command, `<!-- metrics: … -->` the list of metrics.
+- A line `<!-- commands: … -->` becomes the help of every command, `<!-- metrics: … -->` the list of metrics, and
+  `<!-- keys: … -->` the list of the configuration's keys.
 """
 
 import html
@@ -20,6 +21,7 @@ from mkdocs.structure.pages import Page
 
 from tests.metrics.reference import reference
 from tools.extras import commands
+from tools.keys import key_list
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = {
@@ -34,7 +36,7 @@ _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _NAMED: Final = re.compile(r"\[[\w/-]+\.md\](?=\(([^)#\s]+))")
 """A link whose text is a document's name."""
 _PICTURE: Final = re.compile(r'(?<=src=")docs/|(?<=srcset=")docs/')
-_GENERATED: Final = re.compile(r"^<!-- (commands|metrics): .*-->$", re.MULTILINE)
+_GENERATED: Final = re.compile(r"^<!-- (commands|keys|metrics): .*-->$", re.MULTILINE)
 _HIDDEN: Final = ("__pycache__", "__init__.py")
 _LANGUAGES: Final = {".conf": "ini", ".json": "json", ".py": "python", ".service": "ini", ".yaml": "yaml"}
 
@@ -61,7 +63,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _generated(mark: re.Match[str]) -> str:
-    return reference() if mark[1] == "metrics" else "\n".join(_command_help())
+    match mark[1]:
+        case "metrics":
+            return reference()
+        case "keys":
+            return key_list()
+        case _:
+            return "\n".join(_command_help())
 
 
 def _command_help() -> Iterator[str]:

@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -99,6 +100,16 @@ def test_the_page_of_metrics_lists_every_metric(site: Path) -> None:
     names = {metric.name for metric in everything().registry.collect()}
     assert "autoscaler_writes" in names
     assert [name for name in names if name.startswith("autoscaler_") and name not in page] == []
+
+
+def test_the_page_of_the_configuration_lists_every_key(site: Path) -> None:
+    """tools/keys.py generates the list from the JSON Schema."""
+    page = (site / "configuration.html").read_text()
+    schema = json.loads((ROOT / "config/autoscaler.schema.json").read_text())
+    objects = [schema, *schema["$defs"].values()]
+    names = {name for each in objects for name in each.get("properties", {})}
+    assert len(names) > 100
+    assert [name for name in sorted(names) if not re.search(rf"[>.]{name}</code>", page)] == []
 
 
 def test_an_anchor_that_does_not_exist_fails_the_build(tmp_path: Path) -> None:
