@@ -1,6 +1,5 @@
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,13 +90,6 @@ def test_every_path_that_the_architecture_names_exists() -> None:
     named = [name for cell in [*rooms, *answers] for name in re.findall(r"`([\w./]+)`", cell)]
     assert len(named) > 40
     assert [name for name in named if not any((ROOT / base / name).exists() for base in ("", "autoscaler"))] == []
-
-
-def test_the_layers_in_the_architecture_are_those_of_import_linter() -> None:
-    text = (ROOT / "docs/internals/architecture.md").read_text()
-    (shown,) = re.findall(r"^    (whatif \| scenarios > .*(?:\n        > .*)*)", text, re.MULTILINE)
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    assert " ".join(shown.split()) == " > ".join(contracts[0]["layers"])
 
 
 def test_the_readmes_documents_are_the_first_pages_of_the_sites_sections() -> None:
