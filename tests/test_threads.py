@@ -1,11 +1,11 @@
 """Work in progress is abandoned when the process stops, and only then."""
 
 import threading
-import time
 
 import pytest
 
 from autoscaler.threads import NoThread, Stop, Stopping
+from tests.waiting import until
 
 
 def test_work_that_ends_returns_its_result() -> None:
@@ -22,10 +22,7 @@ def test_hanging_work_is_abandoned_after_a_stop_request() -> None:
         stop.run_interruptibly(lambda: release.wait(30))
     assert stop.left_behind()
     release.set()
-    end = time.monotonic() + 10
-    while stop.left_behind() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert not stop.left_behind()
+    until(lambda: not stop.left_behind(), "the end of the work")
 
 
 def test_no_work_starts_after_a_stop_request() -> None:

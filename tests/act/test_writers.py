@@ -1,21 +1,22 @@
 """Adapters with concurrent writes: a hanging write affects only its own target, and each write has one outcome."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
 from autoscaler.act import Actuator
-from autoscaler.clock import SystemClock
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import Call, Decision, Outcome, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
+from autoscaler.threads import spawn
 from tests.decisions import NOW, rescale
+from tests.schedule.clock import FakeClock
+from tests.waiting import PATIENCE_SECONDS, until
 
-_SECONDS = 0.3
-"""The time limit of a cycle with a hanging write."""
+_SECONDS = 0.1
+"""The time limit of a cycle with a hanging write. Its clock stands still, so no other write lacks time."""
 
 
 class BackEnd(Adapter):
@@ -25,6 +26,8 @@ class BackEnd(Adapter):
 
     def __init__(self) -> None:
         self.hanging: set[str] = set()
+        self.hang = 0
+        """How many writes have begun to hang."""
         self.go_on = threading.Event()
         self.written: list[str] = []
         self.at_once = 0
@@ -42,7 +45,8 @@ class BackEnd(Adapter):
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             if name in self.hanging:
-                self.go_on.wait(30)
+                self.hang += 1
+                self.go_on.wait(PATIENCE_SECONDS)
             return Written(change.size)
         finally:
             with self._lock:
@@ -50,13 +54,17 @@ class BackEnd(Adapter):
 
 
 class Shard:
-    """An actuator on the machine's clock."""
+    """An actuator on a clock that stands still."""
 
     def __init__(self, back: BackEnd, is_current: Callable[[], bool] = lambda: True, shards: int = 1) -> None:
-        self.actuator = Actuator(back, SystemClock(), RecordingLogger(), is_current, shards)
+        self.clock = FakeClock()
+        self.actuator = Actuator(back, self.clock, RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:
-        return self.actuator.act(decisions, Call(NOW, SystemClock().monotonic() + seconds))
+        return self.actuator.act(decisions, Call(NOW, self.clock.monotonic() + seconds))
+
+    def wait_for_end(self) -> None:
+        until(lambda: not self.actuator.writing(), "the end of the writes")
 
 
 @pytest.fixture
@@ -66,9 +74,20 @@ def back() -> Iterator[BackEnd]:
     made.go_on.set()
 
 
+@pytest.fixture
+def settled(back: BackEnd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait for a cycle's deadline begins when each thread of the cycle has ended or hangs."""
+
+    def spawn_and_wait(name: str, work: Callable[[], None]) -> None:
+        before, thread = back.hang, spawn(name, work)
+        until(lambda: thread.done() or back.hang > before, "the writes")
+
+    monkeypatch.setattr("autoscaler.act.writers.spawn", spawn_and_wait)
+
+
 def test_writes_run_concurrently_up_to_the_adapters_limit(back: BackEnd) -> None:
     """Two writes that wait for each other finish only if they run concurrently."""
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=PATIENCE_SECONDS)
 
     class Meeting(BackEnd):
         def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
@@ -86,7 +105,7 @@ def test_writes_run_concurrently_up_to_the_adapters_limit(back: BackEnd) -> None
 @pytest.mark.parametrize(("shards", "share"), [(1, 8), (3, 2), (4, 2), (8, 1), (64, 1)])
 def test_the_shards_of_a_connection_divide_its_concurrent_writes(shards: int, share: int) -> None:
     """Together they send no more than one shard would, and hanging writes use up only their own shard's part."""
-    meeting = threading.Barrier(share, timeout=10)
+    meeting = threading.Barrier(share, timeout=PATIENCE_SECONDS)
 
     class Meeting(BackEnd):
         concurrent_writes = 8
@@ -101,6 +120,7 @@ def test_the_shards_of_a_connection_divide_its_concurrent_writes(shards: int, sh
     assert back.most_at_once <= share
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_hanging_write_delays_no_other_beyond_the_deadline(back: BackEnd) -> None:
     """Its own outcome is unknown. The others are written and recorded."""
     back.hanging = {"a"}
@@ -112,6 +132,7 @@ def test_a_hanging_write_delays_no_other_beyond_the_deadline(back: BackEnd) -> N
     assert shard.actuator.writing()
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_target_with_a_hanging_write_is_not_written_again(back: BackEnd) -> None:
     """Two writes to one target could arrive in either order. The other targets continue."""
     back.hanging = {"a"}
@@ -121,14 +142,15 @@ def test_a_target_with_a_hanging_write_is_not_written_again(back: BackEnd) -> No
     assert "an earlier write hangs" in str(outcomes["a"])
     assert outcomes["b"] == Written(5)
     assert back.written == ["a", "b"]
-    assert shard.actuator.overdue_seconds() > 0
+    shard.clock.advance(5)
+    assert shard.actuator.overdue_seconds() == 5 - _SECONDS
     back.go_on.set()
-    while shard.actuator.writing():
-        time.sleep(0.001)
+    shard.wait_for_end()
     assert shard.actuator.overdue_seconds() == 0
     assert shard.act(rescale("a")) == {"a": Written(5)}
 
 
+@pytest.mark.usefixtures("settled")
 def test_with_all_threads_hanging_the_rest_goes_first_next_time(back: BackEnd) -> None:
     """They had no turn, so nothing was sent for them."""
     back.hanging = {"a", "b"}
@@ -140,6 +162,7 @@ def test_with_all_threads_hanging_the_rest_goes_first_next_time(back: BackEnd) -
     assert back.written == ["a", "b"]
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_late_outcome_changes_nothing(back: BackEnd) -> None:
     """Its cycle has already recorded another outcome."""
     back.hanging = {"a"}
@@ -147,8 +170,7 @@ def test_a_late_outcome_changes_nothing(back: BackEnd) -> None:
     outcomes = shard.act(rescale("a"), seconds=_SECONDS)
     before = dict(outcomes)
     back.go_on.set()
-    while shard.actuator.writing():
-        time.sleep(0.001)
+    shard.wait_for_end()
     assert outcomes == before
 
 

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,18 @@ import requests
 
 from tests.daemon.running import autoscaler, finished, running_daemon, write_config
 from tests.observe.scripted import Answer, answered, scripted
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_heavy_query_affects_only_its_own_autoscaler_and_is_named(folder: Path) -> None:
     """The API, the page, the metrics and `status` name it."""
+    over = threading.Event()
 
     def answer(groups: Sequence[str]) -> Answer:
         if "g5" in groups:
-            time.sleep(4)
+            over.wait(PATIENCE_SECONDS)
         return answered(groups)
 
     with scripted() as server:
@@ -54,4 +56,5 @@ def test_a_heavy_query_affects_only_its_own_autoscaler_and_is_named(folder: Path
             write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])
             daemon.send(signal.SIGHUP)
             daemon.until(lambda: source()["queriesAlone"] == 0, "the autoscaler that was removed to be forgotten")
+            over.set()
             assert daemon.stop() == 0

@@ -1,7 +1,6 @@
 """Looks at a back end's policies, and what the daemon is to follow of them. test_discovery.py has real ones."""
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from autoscaler.target.contract import RecordingLogger
 from tests.cli.nomad import policy
 from tests.convert.grants import settings
 from tests.schedule.clock import FakeClock
+from tests.waiting import PATIENCE_SECONDS
 
 APP: Final = TargetRef("nomad", "cache/app", "shop")
 WEB: Final = TargetRef("nomad", "web/web", "shop")
@@ -78,10 +78,9 @@ class Bench:
     def look(self) -> list[str]:
         """Begin a look, wait for its end, and follow it if it changed something. Returns the autoscalers."""
         self.discoveries.turn()
-        until = time.monotonic() + 10
         looks = [thread for thread in threading.enumerate() if thread.name == "discover-nomad"]
         for thread in looks:
-            thread.join(until - time.monotonic())
+            thread.join(PATIENCE_SECONDS)
         if self.discoveries.turn():
             self.settings = self.discoveries.changed()
             self.discoveries.follow(self.settings)

@@ -1,7 +1,6 @@
 """A write hangs past its cycle's deadline in its own thread. Later cycles take it into account."""
 
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,6 +41,7 @@ from autoscaler.record import Retention, State
 from autoscaler.runtime.running_shard import Ports
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.waiting import PATIENCE_SECONDS, until
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FOUR_PER_MINUTE = ScalingRules(
@@ -73,7 +73,7 @@ class Back(Adapter):
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
         if self.hangs:
             self.hangs = False
-            self.lands.wait(30)
+            self.lands.wait(PATIENCE_SECONDS)
         self.size = change.size
         return Written(change.size)
 
@@ -113,8 +113,7 @@ class Daemon:
 
     def lands(self) -> None:
         self.back.lands.set()
-        while self.actuator.writing():
-            time.sleep(0.001)
+        until(lambda: not self.actuator.writing(), "the end of the write")
 
 
 @pytest.fixture

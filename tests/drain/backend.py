@@ -12,10 +12,10 @@ from autoscaler.model import AwaitingDrain, Call, DrainReport, Observation, Obse
 from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from autoscaler.target import Adapter, NodeDrain
 from autoscaler.target.contract.harness import RecordingLogger
-from tests.adapters.process.harness import poll
 from tests.decisions import decision, remembering
 from tests.replaced import replace
 from tests.schedule.ports import scaler
+from tests.waiting import until
 
 PAUSES: Final = dict.fromkeys(DrainAction, 0.02)
 WEB: Final = TargetRef("fleet", "web")
@@ -95,7 +95,7 @@ class Shard:
         return next(each for each in self.drainer.reports(WEB) if each.instance == instance)
 
     def wait(self, wanted: Callable[[], object], what: str) -> None:
-        poll(wanted, what)
+        until(wanted, what)
 
     def wait_for_release(self, instance: str) -> DrainReport:
         """Wait until the instance is released. Returns the report."""

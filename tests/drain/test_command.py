@@ -9,8 +9,8 @@ import pytest
 
 from autoscaler.model import AwaitingDrain, DrainOutcome
 from autoscaler.rules.drain import DrainRule
-from tests.adapters.process.harness import poll
 from tests.drain.backend import BackEnd, Shard
+from tests.waiting import until
 
 ONE = AwaitingDrain("i-1", ("10.0.0.1", "10.0.0.2"))
 
@@ -75,7 +75,7 @@ def test_at_the_timeout_the_command_and_its_children_end(tmp_path: Path) -> None
         assert report.outcome is DrainOutcome.TIMED_OUT
         assert report.detail == "/bin/sh had not ended, and was ended"
         assert not runs(tmp_path / "self")
-        poll(lambda: not runs(tmp_path / "child"), "the child to end")
+        until(lambda: not runs(tmp_path / "child"), "the child to end")
 
 
 @pytest.mark.slow
@@ -90,9 +90,9 @@ def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 def test_closing_ends_the_command_and_lets_nothing_go(tmp_path: Path) -> None:
     """The next daemon begins it anew; two at a time would be one too many."""
     with shard(f"echo $$ > {tmp_path}/self; sleep 100") as made:
-        poll((tmp_path / "self").exists, "the command to run")
+        until((tmp_path / "self").exists, "the command to run")
         made.drainer.close()
-        poll(lambda: not runs(tmp_path / "self"), "the command to end")
+        until(lambda: not runs(tmp_path / "self"), "the command to end")
         assert made.back.released == []
 
 
@@ -100,7 +100,7 @@ def test_closing_ends_the_command_and_lets_nothing_go(tmp_path: Path) -> None:
 def test_a_long_command_keeps_its_instance_waiting(tmp_path: Path) -> None:
     """AWS would continue at the hook's heartbeat."""
     with shard("sleep 100", one=AwaitingDrain("i-1", heartbeat=timedelta(seconds=0.9))) as made:
-        poll(lambda: len(made.back.extended) >= 3, "three heartbeats")
+        until(lambda: len(made.back.extended) >= 3, "three heartbeats")
         assert made.back.released == []
 
 

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from autoscaler.net import Late, Unreachable
 from autoscaler.net.session import Session
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, full_backlog, scripted
+from tests.waiting import until
 
 
 def fine(wire: Wire) -> None:
@@ -42,23 +43,16 @@ class Resolver:
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
     """Replace the machine's resolver once the look-ups of other tests have ended."""
-    wait_until(lambda: not look_ups())
+    until(lambda: not look_ups(), "the end of other look-ups")
     made = Resolver()
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.released.set()
-    wait_until(lambda: not look_ups())
+    until(lambda: not look_ups(), "the end of the look-ups")
 
 
 def look_ups() -> int:
     return sum(thread.name.startswith("look-up-") for thread in threading.enumerate())
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_a_look_up_that_hangs_is_left_at_the_deadline(session: Session, resolver: Resolver) -> None:

@@ -6,7 +6,6 @@ have the API's errors.
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +26,7 @@ from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import FakeAdapter, call, metric, scaler, state
 from tests.observe.fake import Request, answering
+from tests.waiting import PATIENCE_SECONDS, until
 
 Answer = tuple[int, dict[str, Any]]
 """An HTTP status and the body."""
@@ -60,7 +60,7 @@ class Scripted:
             self._inside += 1
             self.most_at_a_time = max(self.most_at_a_time, self._inside)
         if self.hold is not None:
-            self.hold.acquire(timeout=30)
+            self.hold.acquire(timeout=PATIENCE_SECONDS)
         found = _ASKED.search(expr)
         status, body = self.answer(found[1].split("|") if found else [])
         for each in body.get("data", {"result": ()})["result"]:
@@ -76,10 +76,7 @@ class Scripted:
 
     def until(self, count: int) -> None:
         """Wait for this many queries."""
-        end = time.monotonic() + 30
-        while len(self.asked) < count:
-            assert time.monotonic() < end, self.asked
-            time.sleep(0.002)
+        until(lambda: len(self.asked) >= count, lambda: f"{count} queries, not {self.asked}", every_seconds=0.002)
 
 
 @contextmanager

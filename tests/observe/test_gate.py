@@ -14,6 +14,7 @@ from autoscaler.observe.gate import Gate, Gates
 from autoscaler.threads import spawn
 from tests.observe.scripted import Scripted, Shard, fleet, scripted
 from tests.replaced import replace
+from tests.waiting import until
 
 SOURCE = PrometheusSource("http://p", concurrency=2)
 
@@ -55,8 +56,7 @@ def test_a_shard_with_one_query_does_not_wait_for_a_large_one() -> None:
         first = look(many)
         server.until(2)
         second = look(one)
-        while len([each for each in threading.enumerate() if each.name == "prometheus-default"]) < 3:
-            pass
+        until(lambda: sum(each.name == "prometheus-default" for each in threading.enumerate()) == 3, "the third thread")
         for count in range(3, 10):  # one at a time
             server.hold.release()
             server.until(count)
@@ -101,11 +101,9 @@ def test_heavy_queries_run_one_at_a_time_when_no_other_waits() -> None:
         gate.leave(heavy=heavy)
 
     futures = [spawn("heavy", partial(enter, "heavy", heavy=True))]
-    while not gate._heavy_waiting:
-        pass
+    until(lambda: gate._heavy_waiting, "the heavy one")
     futures.append(spawn("light", partial(enter, "light", heavy=False)))
-    while not gate._waiting:
-        pass
+    until(lambda: gate._waiting, "the light one")
     gate.leave(heavy=True)
     wait(futures)
     assert order == ["light", "heavy"]

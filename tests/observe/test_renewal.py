@@ -9,6 +9,7 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.errors import MetricError
 from autoscaler.observe.renewal import Renewed
+from tests.waiting import until
 
 
 class SetClock(SystemClock):
@@ -41,13 +42,6 @@ def world(lasts: float = 100.0) -> tuple[SetClock, Giver, Renewed[int]]:
     return clock, giver, Renewed(giver, "the giver", clock)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def refuse() -> None:
     raise MetricError("cannot be asked: refused")
 
@@ -68,10 +62,10 @@ def test_a_renewal_that_hangs_delays_no_caller_while_the_old_value_lasts() -> No
     giver.before = lambda: go.wait(30)
     clock.seconds += 81
     assert renewed.get(30) == 1
-    until(lambda: giver.asked == 2)
+    until(lambda: giver.asked == 2, "the renewal")
     assert renewed.get(30) == 1
     go.set()
-    until(lambda: renewed.get(30) == 2)
+    until(lambda: renewed.get(30) == 2, "the new value")
 
 
 def test_callers_wait_no_longer_than_their_time_after_the_renewal_began() -> None:
@@ -90,7 +84,7 @@ def test_callers_wait_no_longer_than_their_time_after_the_renewal_began() -> Non
         renewed.get(20)
     assert (time.monotonic() - began < 15, giver.asked) == (True, 1)
     go.set()
-    until(lambda: not renewed._renewing)
+    until(lambda: not renewed._renewing, "the end of the renewal")
     assert renewed.get(20) == 1
 
 
@@ -114,7 +108,7 @@ def test_an_old_value_is_used_until_its_end_and_no_longer() -> None:
     giver.before = refuse
     clock.seconds += 99
     assert renewed.get(30) == 1
-    until(lambda: giver.asked == 2 and not renewed._renewing)
+    until(lambda: giver.asked == 2 and not renewed._renewing, "what the test waits for")
     clock.seconds += 1
     with pytest.raises(MetricError, match="refused"):
         renewed.get(30)
@@ -129,7 +123,7 @@ def test_a_refused_value_is_replaced_at_most_once_a_minute() -> None:
     assert renewed.get(30) == 1
     clock.seconds += 1
     renewed.refused()
-    until(lambda: renewed.get(30) == 2)
+    until(lambda: renewed.get(30) == 2, "the new value")
     renewed.refused()
     assert (renewed.get(30), giver.asked) == (2, 2)
 
@@ -146,9 +140,9 @@ def test_a_refused_value_is_used_while_no_other_comes() -> None:
     clock.seconds += 1
     renewed.refused()
     assert renewed.get(30) == 1
-    until(lambda: giver.asked == 2)
+    until(lambda: giver.asked == 2, "the renewal")
     go.set()
-    until(lambda: renewed.get(30) == 2)
+    until(lambda: renewed.get(30) == 2, "the new value")
 
 
 def test_a_bug_is_an_error_of_the_callers() -> None:

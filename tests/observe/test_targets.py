@@ -1,7 +1,6 @@
 """Adapters are foreign code. Their errors affect only their own targets."""
 
 import threading
-import time
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from autoscaler.observe.targets import Connection, States, begin
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, state
+from tests.waiting import until
 
 OTHER = TargetRef("fleet", "api")
 SWARM = TargetRef("swarm", "api")
@@ -162,7 +162,7 @@ def test_a_hanging_adapter_is_abandoned_and_not_called_again() -> None:
 
 def _wait_for_threads(count: int) -> None:
     """Wait until no more than this many threads call the adapter or wait for it."""
-    end = time.monotonic() + 30
-    while sum(thread.name == "adapter-fleet" for thread in threading.enumerate()) > count:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(
+        lambda: sum(thread.name == "adapter-fleet" for thread in threading.enumerate()) <= count,
+        f"no more than {count} threads",
+    )

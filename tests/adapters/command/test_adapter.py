@@ -12,7 +12,7 @@ from adapters.command import CommandAdapter
 from autoscaler.model import Held, TargetRef, Written
 from autoscaler.target import TargetDeferred, TargetNotFound, TargetNotWritten, TargetUnavailable
 from tests.adapters.command.harness import SHOP, STATE, WEB, WRITTEN, build, call, change, script, seen
-from tests.adapters.process.harness import poll
+from tests.waiting import until
 
 
 def adapter(folder: Path, observe: str = f"echo '{STATE}'", scale: str = WRITTEN, **env: str) -> CommandAdapter:
@@ -54,8 +54,8 @@ def test_a_program_that_fails_costs_the_batch_with_its_last_line(tmp_path: Path)
 def test_output_without_end_is_ended(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(TargetUnavailable, match="wrote more than 16,777,216 bytes, and was ended"):
-        adapter(tmp_path, "exec cat /dev/zero").observe([WEB], call(60))
-    assert time.monotonic() - began < 30
+        adapter(tmp_path, "exec cat /dev/zero").observe([WEB], call(120))
+    assert time.monotonic() - began < 60, "it waited for the deadline"
 
 
 def test_output_that_is_too_long_is_not_cut(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_a_folder_is_no_program(tmp_path: Path) -> None:
 def test_a_process_that_leaves_the_group_and_keeps_standard_output_delays_nothing(tmp_path: Path) -> None:
     """A program may start a service, whose end nobody knows."""
     began = time.monotonic()
-    leaves = f"setsid sleep 20 & echo '{STATE}'"
+    leaves = f"setsid sleep 30 & echo '{STATE}'"
     assert seen(adapter(tmp_path, leaves)).replicas == 3
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20, "it waited for the process"
 
 
 @pytest.mark.parametrize("which", ["observe", ""], ids=["the program", "its folder"])
@@ -183,9 +183,9 @@ def test_a_program_and_its_children_end_by_the_deadline(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(TargetUnavailable, match="had not ended, and was ended"):
         adapter(tmp_path, hangs).observe([WEB], call(3))
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 60, "it waited for the program"
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
-    poll(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "the child to end")
+    until(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "the child to end")
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_the_children_of_a_program_end_with_it(tmp_path: Path) -> None:
     leaves = f"sleep 100 & echo $! >{tmp_path}/child; echo '{STATE}'"
     assert seen(adapter(tmp_path, leaves)).replicas == 3
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
-    poll(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "the child to end")
+    until(lambda: not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z", "the child to end")
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_closing_ends_a_program(tmp_path: Path) -> None:
     running = adapter(tmp_path, f"touch {tmp_path}/begun; exec sleep 100")
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(running.observe, [WEB], call(60))
-        poll((tmp_path / "begun").exists, "the program to run")
+        until((tmp_path / "begun").exists, "the program to run")
         running.close()
         with pytest.raises(TargetUnavailable):
             asked.result(10)

@@ -1,7 +1,6 @@
 """Helpers that build the values of these tests."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
 from autoscaler.target.contract import make_context
 from tests.servers.faults import Fault
+from tests.waiting import until
 
 Connect: TypeAlias = Callable[..., DockerSwarm]
 """`connect(host, tls={...})` returns an adapter for that host."""
@@ -46,11 +46,14 @@ def state_of(swarm: DockerSwarm, name: str) -> TargetState:
 
 def wait_state(swarm: DockerSwarm, name: str, wanted: Callable[[TargetState], Any], within: float = 60) -> TargetState:
     """Return the first wanted state. Fail the test after `within` seconds with the last state."""
-    end = time.monotonic() + within
-    while not wanted(found := state_of(swarm, name)):
-        assert time.monotonic() < end, f"not within {within:g} s; last seen: {found}"
-        time.sleep(0.1)
-    return found
+    seen: list[TargetState] = []
+
+    def look() -> Any:
+        seen[:] = [state_of(swarm, name)]
+        return wanted(seen[0])
+
+    until(look, lambda: f"last seen: {seen}", within, every_seconds=0.1)
+    return seen[0]
 
 
 def says(pattern: str, answer: Any) -> Fault:

@@ -1,6 +1,5 @@
 """One agent for all tests here. Each test uses its own jobs."""
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from autoscaler.target.addresses import Addresses
 from autoscaler.target.contract import RecordingLogger, make_context
 from tests.servers.faults import Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
+from tests.waiting import until
 
 
 @pytest.fixture(scope="package")  # ends with this package: an agent with many jobs is never idle
@@ -52,11 +52,14 @@ class LiveAdapter:
 
     def wait_for(self, name: str, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
         """Return the state once it is `wanted`. Fail the test after a minute."""
-        end = time.monotonic() + 60
-        while not wanted(state := self.state(name)):
-            assert time.monotonic() < end, f"{name} did not come {what}; last seen: {state}"
-            time.sleep(0.1)
-        return state
+        seen: list[TargetState] = []
+
+        def look() -> bool:
+            seen[:] = [self.state(name)]
+            return wanted(seen[0])
+
+        until(look, lambda: f"{name} {what}; last seen: {seen}", every_seconds=0.1)
+        return seen[0]
 
     def scale(self, name: str, seen: TargetState, size: int, seconds: float = 20, **where: str) -> object:
         """Return the outcome of the write, or its TargetError."""

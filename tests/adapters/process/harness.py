@@ -3,7 +3,6 @@
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from adapters.process.settings import ProcessSettings
 from autoscaler.model import ScaleChange, TargetRef
 from autoscaler.target import Adapter
 from autoscaler.target.contract import Harness, RecordingLogger, make_context
+from tests.waiting import until
 
 HTTP_WORKER = [sys.executable, "-S", str(Path(__file__).with_name("http_worker.py")), "{port}"]
 
@@ -96,18 +96,10 @@ class ProcessHarness(Harness):
         return Process(context)
 
 
-def poll(wanted: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Wait until `wanted` is true; fail after a time."""
-    give_up = time.monotonic() + seconds
-    while not wanted():
-        assert time.monotonic() < give_up, f"waited {seconds} s for {what}"
-        time.sleep(0.02)
-
-
 def _end(worker: Worker) -> None:
     signal_carriers(worker.token, signal.SIGKILL)
-    poll(lambda: not carriers(worker.token), f"{worker.name} to end")
+    until(lambda: not carriers(worker.token), f"{worker.name} to end")
 
 
 def wait_for_end(identity: Identity) -> None:
-    poll(lambda: not runs(identity), f"process {identity.pid} to end")
+    until(lambda: not runs(identity), f"process {identity.pid} to end")

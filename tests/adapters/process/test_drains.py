@@ -2,15 +2,15 @@
 
 import os
 import signal
-import time
 
 import pytest
 
 from adapters.process.procfs import runs
 from autoscaler.model import AwaitingDrain, TargetState, Written
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import ProcessHarness, poll, wait_for_end
+from tests.adapters.process.harness import ProcessHarness, wait_for_end
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,10 @@ def test_a_worker_that_leaves_waits_until_it_is_released(build: Build) -> None:
     assert state.awaiting_drain == (AwaitingDrain("web-2", (f"127.0.0.1:{leaving.port}",)),)
     assert (state.replicas, state.status_replicas) == (1, 1)
     assert leaving.identity is not None
-    time.sleep(1.2)  # more than two ticks of the keeper
+    (staying,) = [each for each in harness.workers() if not each.stopping]
+    assert staying.identity is not None
+    os.killpg(staying.identity.pid, signal.SIGKILL)
+    until(lambda: len(harness.observe().instances) == 1 and staying not in harness.workers(), "the keeper's next tick")
     assert runs(leaving.identity)
     for _ in range(2):
         release(harness, "web-2")
@@ -48,7 +51,7 @@ def test_a_restart_of_the_daemon_ends_no_wait(build: Build) -> None:
     scale_in(harness, 0)
     release(harness, "web-1")
     harness.rebuild()
-    poll(
+    until(
         lambda: [each.instance for each in harness.observe().awaiting_drain or ()] == ["web-2"], "the other one to wait"
     )
     harness.wait_for(lambda state: len(state.instances) == 1, "to have let the released one go")

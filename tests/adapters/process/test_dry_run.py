@@ -10,8 +10,9 @@ from adapters.process.records import StateFile
 from autoscaler.errors import TargetRefused
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import ProcessHarness, poll, wait_for_end
+from tests.adapters.process.harness import ProcessHarness, wait_for_end
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -79,14 +80,14 @@ def test_a_worker_of_a_dry_pool_is_not_replaced_beside_a_live_one(build: Build) 
     """The pool's state is reported and not changed, while the live pool's worker is replaced."""
     harness = build(others={"api": {"command": "sleep 1000", "initialReplicas": 2}})
     harness.settle(1)
-    poll(lambda: _state(harness, API).status_replicas == 2, "both workers of api")
+    until(lambda: _state(harness, API).status_replicas == 2, "both workers of api")
     harness.rebuild(dry_targets=frozenset({API}))
     pools = StateFile(harness.state_dir).load()
     for victim in (pools["api"].workers[0], pools["web"].workers[0]):
         assert victim.identity is not None
         os.killpg(victim.identity.pid, signal.SIGKILL)
         wait_for_end(victim.identity)
-    poll(lambda: [one.name for one in harness.observe().instances] == ["web-2"], "the live pool's next worker")
+    until(lambda: [one.name for one in harness.observe().instances] == ["web-2"], "the live pool's next worker")
     state = _state(harness, API)
     assert (state.replicas, [one.name for one in state.instances]) == (2, ["api-2"])
     assert StateFile(harness.state_dir).load()["api"] == pools["api"], "the record is not touched either"

@@ -13,7 +13,7 @@ from adapters.process.records import Pool
 from adapters.process.upkeep import Upkeep
 from autoscaler.model import Written
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def test_a_dead_worker_leaves_no_zombie(build: Build) -> None:
     harness.settle(1)
     pid = harness.identities()[0].pid
     os.killpg(pid, signal.SIGKILL)
-    poll(lambda: not Path(f"/proc/{pid}").exists(), "the dead worker to be reaped")
+    until(lambda: not Path(f"/proc/{pid}").exists(), "the dead worker to be reaped")
 
 
 def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) -> None:
@@ -49,7 +49,7 @@ def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) 
     harness = build(command="false")
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert "after its start; its output is in" in state.warnings[0]
-    poll(lambda: sum(event == "worker_died" for _, event, _ in harness.logger.lines) >= 2, "a second death")
+    until(lambda: sum(event == "worker_died" for _, event, _ in harness.logger.lines) >= 2, "a second death")
     assert sum(event == "worker_started" for _, event, _ in harness.logger.lines) <= 3
 
 
@@ -83,7 +83,7 @@ def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) 
 def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace_period(build: Build) -> None:
     """A scale-in must end."""
     harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s")
-    poll(lambda: "armed" in harness.log(), "the worker to ignore SIGTERM")
+    until(lambda: "armed" in harness.log(), "the worker to ignore SIGTERM")
     identity = harness.identities()[0]
     harness.set_size_outside(0)
     state = harness.wait_for(lambda state: any(one.deleting for one in state.instances), "to be deleting")
@@ -107,10 +107,10 @@ def test_the_children_of_a_worker_end_with_it(build: Build) -> None:
     harness = build(command=["sh", "-c", "setsid sleep 1000 & exec sleep 1000"])
     harness.settle(1)
     (worker,) = harness.workers()
-    poll(lambda: len(carriers(worker.token)) == 2, "the worker's own child")
+    until(lambda: len(carriers(worker.token)) == 2, "the worker's own child")
     child = next(pid for pid in carriers(worker.token) if worker.identity and pid != worker.identity.pid)
     os.kill(harness.identities()[0].pid, signal.SIGKILL)
-    poll(lambda: not carriers(worker.token), f"the child {child} to end too")
+    until(lambda: not carriers(worker.token), f"the child {child} to end too")
 
 
 def test_without_victims_the_newest_leave_first(build: Build) -> None:
@@ -147,7 +147,7 @@ def test_the_keeper_survives_its_own_errors(build: Build, monkeypatch: pytest.Mo
     errors = [(event, keys["error"]) for level, event, keys in harness.logger.lines if level == "error"]
     assert errors == [("pool_api_not_kept", "ZeroDivisionError: by a bug")]
     broken = False
-    poll(lambda: "api-1" in {keys.get("worker") for _, _, keys in harness.logger.lines}, "the other pool to start")
+    until(lambda: "api-1" in {keys.get("worker") for _, _, keys in harness.logger.lines}, "the other pool to start")
 
 
 def test_a_worker_that_may_not_be_signalled_is_logged(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,5 +160,5 @@ def test_a_worker_that_may_not_be_signalled_is_logged(build: Build, monkeypatch:
     harness.settle(1)
     monkeypatch.setattr(procfs, "signal_group", refuse)
     harness.set_size_outside(0)
-    poll(lambda: "worker_not_signalled" in {event for _, event, _ in harness.logger.lines}, "a warning")
+    until(lambda: "worker_not_signalled" in {event for _, event, _ in harness.logger.lines}, "a warning")
     assert [one.deleting for one in harness.observe().instances] == [True]

@@ -10,7 +10,7 @@ import pytest
 from adapters.process import logs
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll
+from tests.waiting import until
 
 COUNT = [
     sys.executable,
@@ -74,10 +74,10 @@ def test_a_pipe_that_is_read_is_not_a_log_either(tmp_path: Path) -> None:
 def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
     """Workers outlive the daemon; a pipe that it read would block or end them."""
     harness = build(command=COUNT)
-    poll(lambda: "3\n" in harness.log(), "its output")
+    until(lambda: "3\n" in harness.log(), "its output")
     harness.process.close()
     before = len(harness.log())
-    poll(lambda: len(harness.log()) > before + 200, "more output")
+    until(lambda: len(harness.log()) > before + 200, "more output")
     assert len(harness.identities()) == 1
 
 
@@ -85,11 +85,11 @@ def test_output_is_written_while_no_daemon_runs(build: Build) -> None:
 def test_a_log_that_is_copied_and_truncated_goes_on_at_its_beginning(build: Build) -> None:
     """As logrotate's copytruncate does it: without appending, the file would keep its size, with a hole."""
     harness = build(command=COUNT)
-    poll(lambda: len(harness.log()) > 500, "its output")
+    until(lambda: len(harness.log()) > 500, "its output")
     log = harness.state_dir / "logs" / "web.log"
     assert log.stat().st_mode & 0o777 == 0o600
     os.truncate(log, 0)
-    poll(lambda: harness.log().endswith("\n"), "more output")
+    until(lambda: harness.log().endswith("\n"), "more output")
     assert harness.log()[0].isdigit()
 
 
@@ -99,7 +99,7 @@ def test_the_workers_of_a_pool_append_to_the_log_that_it_names(build: Build, tmp
     broken = {"command": "sleep 1000", "log": str(tmp_path / "none/api.log")}
     harness = build(command=COUNT, initialReplicas=2, log=str(tmp_path / "own.log"), others={"api": broken})
     harness.settle(2)
-    poll(lambda: (tmp_path / "own.log").read_text().splitlines().count("3") == 2, "the output of both workers")
+    until(lambda: (tmp_path / "own.log").read_text().splitlines().count("3") == 2, "the output of both workers")
     api = TargetRef("local", "api")
     assert harness.process.examine(api) == (
         f"pool 'api' could not start a worker without its log: the folder {tmp_path / 'none'} does not exist; "

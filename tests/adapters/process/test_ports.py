@@ -10,8 +10,8 @@ from adapters.process.spawn import free_port
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Held
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def test_a_worker_learns_its_port_by_word_and_by_environment(build: Build) -> No
     harness = build(command=command, ports=free_ports(1), env={"LISTEN": "0.0.0.0:{port}"})
     harness.settle(1)
     port = harness.workers()[0].port
-    poll(lambda: harness.log() == f"{port} {port} 0.0.0.0:{port}\n", "the worker's output")
+    until(lambda: harness.log() == f"{port} {port} 0.0.0.0:{port}\n", "the worker's output")
 
 
 def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def test_a_worker_inherits_no_secret_of_the_daemon(build: Build, monkeypatch: py
         monkeypatch.setenv(name, "secret")
     harness = build(command=["sh", "-c", "env; exec sleep 1000"])
     harness.settle(1)
-    poll(lambda: "PATH=" in harness.log(), "the worker's output")
+    until(lambda: "PATH=" in harness.log(), "the worker's output")
     assert "secret" not in harness.log()
 
 
@@ -42,7 +42,7 @@ def test_pools_with_the_same_ports_share_them_out(build: Build) -> None:
         ports=ports, initialReplicas=2, others={"api": {"command": "sleep 1000", "ports": ports, "initialReplicas": 2}}
     )
     harness.settle(2)
-    poll(lambda: len(_all_ports(harness.state_dir)) == 4, "all four workers")
+    until(lambda: len(_all_ports(harness.state_dir)) == 4, "all four workers")
     assert len(set(_all_ports(harness.state_dir))) == 4
 
 

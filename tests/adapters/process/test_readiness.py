@@ -12,8 +12,9 @@ from adapters.process import upkeep
 from adapters.process.probe import probe
 from autoscaler.model import Instance
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness, poll
+from tests.adapters.process.harness import HTTP_WORKER, ProcessHarness
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,7 @@ def test_a_worker_is_not_ready_before_its_first_answer(build: Build) -> None:
 
 def test_an_answer_of_2xx_makes_it_ready(harness: ProcessHarness) -> None:
     """The time of the change is kept, like that of a pod's condition."""
-    poll(lambda: _only(harness).ready, "the worker to be ready")
+    until(lambda: _only(harness).ready, "the worker to be ready")
     one = _only(harness)
     assert one.started_at is not None
     assert one.ready_transition is not None
@@ -54,16 +55,16 @@ def test_an_answer_of_2xx_makes_it_ready(harness: ProcessHarness) -> None:
 
 def test_failing_answers_make_it_not_ready_again(harness: ProcessHarness, status: Path) -> None:
     """A worker can become unready again."""
-    poll(lambda: _only(harness).ready, "the worker to be ready")
+    until(lambda: _only(harness).ready, "the worker to be ready")
     before = _only(harness).ready_transition
     status.write_text("503")
-    poll(lambda: _only(harness).ready is False, "the worker to be not ready")
+    until(lambda: _only(harness).ready is False, "the worker to be not ready")
     assert _only(harness).ready_transition != before
 
 
 def test_readiness_is_known_at_once_after_a_restart(harness: ProcessHarness) -> None:
     """A restarted daemon must not scale by a pool that appears unready."""
-    poll(lambda: _only(harness).ready, "the worker to be ready")
+    until(lambda: _only(harness).ready, "the worker to be ready")
     before = harness.observe()
     harness.rebuild()
     assert harness.observe() == before
@@ -131,7 +132,7 @@ def test_what_a_probe_got_is_told_of_the_instance_and_once_of_the_target(
     monkeypatch.setattr(upkeep, "SLOW_START_SECONDS", 0)
     status.write_text("404")
     told = "the readiness probe GET /healthz gets HTTP 404"
-    poll(lambda: _only(harness).detail == told, "the detail")
+    until(lambda: _only(harness).detail == told, "the detail")
     state = harness.observe()
     assert state.warnings == (f"{told}, not 2xx; correct readiness.path, or the workers",)
     harness.set_size_outside(2)
@@ -148,5 +149,5 @@ def test_what_a_probe_got_is_told_of_the_instance_and_once_of_the_target(
 def test_a_worker_that_starts_is_no_warning(build: Build) -> None:
     """Each scale-out would warn: a worker needs time until it listens."""
     harness = build(ports=free_ports(1), readiness={"path": "/healthz"})
-    poll(lambda: _only(harness).detail == "the readiness probe GET /healthz gets a refused connection", "the detail")
+    until(lambda: _only(harness).detail == "the readiness probe GET /healthz gets a refused connection", "the detail")
     assert harness.observe().warnings == ()

@@ -17,7 +17,7 @@ from adapters.process.procfs import TOKEN_VARIABLE, Identity, identify, runs
 from adapters.process.records import Pool, StateFile, Worker
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_a_second_daemon_learns_which_daemon_keeps_the_pools(build: Build, tmp_p
             TargetUnavailable, match=f"another daemon manages its workers already \\(pid {daemon.pid}\\)"
         ):
             second.adapter.observe([second.target], second.call())
-        poll(lambda: "pools_not_kept" in {event for _, event, _ in second.logger.lines}, "the log to say so too")
+        until(lambda: "pools_not_kept" in {event for _, event, _ in second.logger.lines}, "the log to say so too")
         daemon.kill()
     second.settle(3)
 
@@ -135,7 +135,7 @@ def test_a_reload_hands_over_without_an_error(build: Build) -> None:
     new = build()
     with pytest.raises(TargetUnavailable, match="has not released it yet"):
         new.adapter.observe([new.target], new.call())
-    poll(lambda: new.logger.lines, "the new keeper's first attempt")
+    until(lambda: new.logger.lines, "the new keeper's first attempt")
     old.process.close()
     assert new.observe() == before
     assert not [line for line in new.logger.lines if line[0] == "error"]

@@ -8,8 +8,8 @@ import pytest
 
 from autoscaler.model import TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import poll
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(3), initialReplicas=2, targetsFile=str(file))
     state = harness.settle(2)
-    poll(lambda: len(_entries(file)) == 2, "both workers in the file")
+    until(lambda: len(_entries(file)) == 2, "both workers in the file")
     for entry, instance in zip(_entries(file), state.instances, strict=True):
         assert entry["labels"] == {"pool": "web", "worker": instance.name, "instance_id": instance.name}
         assert instance.name in instance.identities
@@ -35,11 +35,11 @@ def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
     """Prometheus would report an ended worker as down."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(2), targetsFile=str(file))
-    poll(lambda: len(_entries(file)) == 1, "the first worker")
+    until(lambda: len(_entries(file)) == 1, "the first worker")
     harness.set_size_outside(2)
-    poll(lambda: len(_entries(file)) == 2, "the second worker")
+    until(lambda: len(_entries(file)) == 2, "the second worker")
     harness.set_size_outside(0)
-    poll(lambda: file.read_text() == "[]\n", "an empty list")
+    until(lambda: file.read_text() == "[]\n", "an empty list")
 
 
 def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Build, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_written_is_said_once_and_stops_nothing(build: Bui
     (error,) = [keys["error"] for level, _, keys in harness.logger.lines if level == "error"]
     assert str(file) in error
     file.parent.mkdir()
-    poll(lambda: len(_entries(file)) == 2, "the file")
+    until(lambda: len(_entries(file)) == 2, "the file")
 
 
 def test_while_it_cannot_be_written_the_target_warns_of_it(build: Build, tmp_path: Path) -> None:

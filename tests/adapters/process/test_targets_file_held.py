@@ -13,8 +13,9 @@ import pytest
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import ScaleChange, TargetRef, TargetState
 from tests.adapters.process.conftest import Build
-from tests.adapters.process.harness import ProcessHarness, poll
+from tests.adapters.process.harness import ProcessHarness
 from tests.servers.ports import free_ports
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 _HOLDER = (
@@ -36,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 def harness(build: Build, file: Path) -> ProcessHarness:
     """A pool whose file is there."""
     harness = build(ports=free_ports(2), targetsFile=str(file))
-    poll(lambda: "web-1" in _written(file), "the first worker")
+    until(lambda: "web-1" in _written(file), "the first worker")
     return harness
 
 
@@ -71,7 +72,7 @@ def test_a_file_that_another_program_changed_is_written_again(
     """Prometheus would scrape wrong addresses until the next change of size."""
     good = _written(file)
     damage(file)
-    poll(lambda: _written(file) == good and file.stat().st_mode & 0o777 == 0o644, "the file to be right again")
+    until(lambda: _written(file) == good and file.stat().st_mode & 0o777 == 0o644, "the file to be right again")
     assert harness.observe().warnings == ()
 
 
@@ -83,7 +84,7 @@ def test_a_folder_in_its_place_is_told_until_it_is_gone(harness: ProcessHarness,
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert "Is a directory; correct targetsFile" in state.warnings[0]
     file.rmdir()
-    poll(lambda: _written(file) == good, "the file to be back")
+    until(lambda: _written(file) == good, "the file to be back")
 
 
 def test_a_second_daemon_starts_no_worker_and_names_the_first(build: Build, file: Path, tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_a_second_daemon_starts_no_worker_and_names_the_first(build: Build, file
             ports=free_ports(2), targetsFile=str(file), others={"api": {"command": "sleep 1000"}}, initialReplicas=2
         )
         api = TargetRef("local", "api")
-        poll(lambda: _is_kept(harness, api), "the neighbour's worker")
+        until(lambda: _is_kept(harness, api), "the neighbour's worker")
         answer = harness.adapter.observe([harness.target], harness.call())[harness.target]
         assert isinstance(answer, TargetUnavailable)
         assert str(answer) == (
@@ -108,7 +109,7 @@ def test_a_second_daemon_starts_no_worker_and_names_the_first(build: Build, file
         errors = [keys["error"] for level, _, keys in harness.logger.lines if level == "error"]
         assert len(errors) == 1
     harness.settle(2)
-    poll(lambda: "web-2" in _written(file), "the file of the daemon that goes on")
+    until(lambda: "web-2" in _written(file), "the file of the daemon that goes on")
 
 
 def test_a_dry_run_beside_a_daemon_needs_no_lock(build: Build, file: Path) -> None:
@@ -124,15 +125,15 @@ def test_a_reload_takes_the_file_over(harness: ProcessHarness, file: Path) -> No
     harness.rebuild()
     assert harness.observe() == before
     _overwrite(file)
-    poll(lambda: "web-1" in _written(file), "the new connection to write")
+    until(lambda: "web-1" in _written(file), "the new connection to write")
 
 
 def test_the_lock_says_who_holds_it_and_comes_back(harness: ProcessHarness, file: Path) -> None:
     """A removed lock would let a second daemon in: a service's folder is made anew when the service starts."""
     lock = file.with_name(".web.json.lock")
-    poll(lambda: lock.read_text() == str(os.getpid()), "the pid")
+    until(lambda: lock.read_text() == str(os.getpid()), "the pid")
     lock.unlink()
-    poll(lambda: lock.exists() and lock.read_text() == str(os.getpid()), "the lock to be back")
+    until(lambda: lock.exists() and lock.read_text() == str(os.getpid()), "the lock to be back")
 
 
 def test_a_lock_that_cannot_be_taken_is_told(build: Build, file: Path) -> None:
@@ -143,7 +144,7 @@ def test_a_lock_that_cannot_be_taken_is_told(build: Build, file: Path) -> None:
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert f"Is a directory; remove {lock}, its lock, or make" in state.warnings[0]
     lock.rmdir()
-    poll(lambda: "web-1" in _written(file), "the file")
+    until(lambda: "web-1" in _written(file), "the file")
 
 
 def test_two_connections_of_one_daemon_do_not_share_a_file(build: Build, file: Path, tmp_path: Path) -> None:
