@@ -18,7 +18,7 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 _VERSION: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _DECLARED: Final = re.compile(r'^version = "(.*)"$', re.MULTILINE)
 _UNRELEASED: Final = "## [Unreleased]\n"
-_ARTEFACTS: Final = ("wheel", "image", "sbom")
+ARTEFACTS: Final = ("wheel", "image", "sbom")
 """Targets of make that write files to $DIST; the image's also writes the Debian package."""
 
 
@@ -56,7 +56,7 @@ def release(project: Path, version: str, date: str) -> Path:
     try:
         described.write_text(_DECLARED.sub(f'version = "{version}"', before[described], count=1))
         changelog.write_text(dated)
-        for target in _ARTEFACTS:
+        for target in ARTEFACTS:
             _run(project, "make", target, f"DIST={folder}")
         (folder / "notes.md").write_text(notes)
         write_checksums(folder)

@@ -3,8 +3,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.packaging.site import ROOT
+from tools.release import ARTEFACTS
 
 IGNORED = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()} | {".git"}
 TEXT = {
@@ -65,3 +67,23 @@ def test_every_shell_script_stops_at_errors() -> None:
     """A step that fails unnoticed leaves an incomplete installation."""
     for name in (".ci/run", "tools/venv.sh", *(name for name in INSTALLERS if name.endswith(".sh"))):
         assert re.search(r"^set -e", (ROOT / name).read_text(), re.MULTILINE), name
+
+
+def test_no_file_reads_what_lies_beside_the_project() -> None:
+    """A clone by itself is built and tested, as CI does it."""
+    beside = "/".join(("..", "shared"))
+    assert [str(file) for file in files() if beside in file.read_text()] == []
+
+
+def test_ci_runs_what_contributors_run() -> None:
+    """A change that passes here passes there: the same script, with the rights that its servers need."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yaml").read_text())
+    job = workflow["jobs"]["check"]
+    assert job["container"] == {"image": "debian:12", "options": "--privileged"}
+    assert ".ci/run" in [step.get("run") for step in job["steps"]]
+
+
+def test_a_release_publishes_what_make_release_builds() -> None:
+    """A file that only one of the two makes would be missing from the published release."""
+    text = (ROOT / ".github/workflows/release.yaml").read_text()
+    assert f"run: make {' '.join(ARTEFACTS)}\n" in text
