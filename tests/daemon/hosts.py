@@ -76,8 +76,18 @@ class Hosts:
         config = self.config(host, QUICK, **of_config)
         return finished(command(config, *arguments, program=program(host)), config.parent / "state", self.env)
 
-    def start(self, host: str, ha: Mapping[str, str] = SLOW, *arguments: str, **of_config: Any) -> "Host":
-        """Start a daemon and wait until it is ready. The first one leads. All have the same groups."""
+    def start(
+        self,
+        host: str,
+        ha: Mapping[str, str] = SLOW,
+        *arguments: str,
+        program: Callable[[str], Sequence[str]] = program,
+        **of_config: Any,
+    ) -> "Host":
+        """Start a daemon and wait until it is ready. The first one leads. All have the same groups.
+
+        `program`: returns that of a host's daemon.
+        """
         config = self.config(host, ha, **of_config)
         state = config.parent / "state"
         state.mkdir(exist_ok=True)
