@@ -77,12 +77,16 @@ def states(output: bytes, targets: Sequence[TargetRef], program: str) -> Mapping
             nameless = f"; of an entry that names no target: {error}"
             continue
         if target in found:
-            found[target] = TargetUnavailable(f"{program} answered for {target} more than once; correct it")
+            found[target] = TargetUnavailable(
+                f"{program} answered for {target} more than once; one entry for each target is expected"
+            )
         elif target is not None:
             found[target] = _state(bytes(entry), f"{program} answered for {target}")
     for target in targets:
         if target not in found:
-            found[target] = TargetUnavailable(f"{program} did not answer for {target}; correct it{nameless}")
+            found[target] = TargetUnavailable(
+                f"{program} did not answer for {target}; an entry for each target is expected{nameless}"
+            )
     return found
 
 

@@ -78,7 +78,9 @@ class NomadRefusal(Exception):
         if self.status == 404:
             return TargetNotFound(f"{self}; create it, or correct the target's name, namespace or region")
         if "No path to region" in self.text:
-            return TargetNotFound(f"{self}; the cluster knows no such region: correct it, or join it")
+            return TargetNotFound(
+                f"{self}; the cluster knows no such region; name one that `nomad server members` shows"
+            )
         if self.status == 429:
             kind = TargetNotWritten if self.request.startswith("POST") else TargetUnavailable
             return kind(f"{self}; Nomad throttles this client (limits.http_max_conns_per_client)")

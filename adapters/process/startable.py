@@ -15,7 +15,7 @@ def unstartable(pool: PoolSettings, environment: Mapping[str, str]) -> str | Non
     """
     where = Path(pool.cwd) if pool.cwd is not None else Path.cwd()
     if not where.is_dir() or not os.access(where, os.X_OK):
-        return f"cwd {where} is no folder that this user may enter; correct it, or create it"
+        return f"cwd {where} is no folder that this user may enter; create it, or check its permissions"
     name = pool.command[0] if pool.ports is None else pool.command[0].replace(PORT_MARK, str(pool.ports[0]))
     if "/" in name:
         return None if shutil.which(where / name) else f"{where / name} {_NOT_RUN}"

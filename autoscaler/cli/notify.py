@@ -32,7 +32,7 @@ def notify(
         settings = load(config_file or DEFAULT_CONFIG)
     webhook = settings.notify.webhook
     if webhook is None:
-        typer.echo(f"{settings.path} has no notify.webhook; add one", err=True)
+        typer.echo(f"{settings.path} has no notify.webhook, so it sends no notices", err=True)
         raise typer.Exit(1)
     from autoscaler.model import Notice, NoticeType  # noqa: PLC0415 - slow
     from autoscaler.notify.webhook import Result, post  # noqa: PLC0415 - slow

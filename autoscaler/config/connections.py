@@ -119,7 +119,7 @@ def type_of(name: str, section: Any, problems: Problems) -> type[Adapter] | None
     """The type of one connection; None where it is wrong, which is added to `problems`."""
     loc = ("adapters", name)
     if not isinstance(section, dict):
-        problems.add(loc, "expected a mapping with a type, as in {type: process, …}; correct it")
+        problems.add(loc, "expected a mapping with a type; write it as in {type: process, …}")
         return None
     kind = section.get("type")
     if kind is None:

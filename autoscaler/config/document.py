@@ -271,7 +271,8 @@ def _composed(text: str, file: str, first_line: int) -> Node | None:
         if (error.problem or "").startswith(_OF_ESCAPES) and (joined := _with_joined_pairs(text)) != text:
             return _composed(joined, file, first_line)
         what = " ".join(part for part in (error.context, error.problem) if part)
-        message = f"invalid YAML: {what}; {_remedy(error, text)}"
+        remedy = _remedy(error, text)
+        message = f"invalid YAML: {what}" + (f"; {remedy}" if remedy else "")
         if mark := error.problem_mark or error.context_mark:
             line, column = mark.line, mark.column
     finally:
@@ -306,7 +307,7 @@ def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
         return "close the bracket, or put a text that holds brackets or commas in quotes"
     if problem.startswith(_OF_ESCAPES):
         return "write the character itself"
-    return "correct it"
+    return ""
 
 
 def _scalar(node: ScalarNode) -> Any:

@@ -175,7 +175,7 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
             return f"unknown key, which is a part of an expression in braces; {BLOCK_STYLE}"
         return f"unknown key; {_REMOVED.get(key) or suggest(key, known)}"
     if kind == "missing":
-        return "is missing; add it"
+        return "is missing; it has no default"
     if kind == "value_error":
         return str(context["error"])
     if kind in _EXPECTED:
@@ -188,7 +188,7 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
         return f"{_found(value, shown=True)} is not allowed here; write {context['expected']}"
     if kind in ("too_short", "string_too_short"):
         return "is empty; give at least one" if kind == "too_short" else "is empty; write at least one character"
-    return f"{details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
+    return f"{details['msg'][:1].lower()}{details['msg'][1:]}"
 
 
 def _remedy(expected: str, value: Any, loc: Loc) -> str:

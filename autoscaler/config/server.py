@@ -42,7 +42,7 @@ def _url(without_user: str, without_parameters: str | None = None) -> AfterValid
 def check_header_value(value: str) -> str:
     """Return a header's value. Raises ValueError, which never shows it, because it may be a secret."""
     if not re.fullmatch(r"(?:[!-~\xa0-\xff](?:[\t -~\xa0-\xff]*[!-~\xa0-\xff])?)?", value):  # RFC 9110, 5.5
-        raise ValueError("expected one line of Latin-1 characters without spaces around them; correct it")
+        raise ValueError("expected one line of Latin-1 characters; remove others, and spaces around them")
     return value
 
 

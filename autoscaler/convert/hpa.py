@@ -77,10 +77,8 @@ class Requirement(_HpaModel):
     def _has_values(self) -> Self:
         wanted = self.operator in ("In", "NotIn")
         if wanted != bool(self.values):
-            what = "is missing its values" if wanted else "takes no values"
-            raise ValueError(
-                f"the operator {self.operator} {what}; correct it, because Kubernetes refuses the selector"
-            )
+            remedy = "needs values; write them" if wanted else "takes no values; remove them"
+            raise ValueError(f"the operator {self.operator} {remedy}, or Kubernetes refuses the selector")
         return self
 
 

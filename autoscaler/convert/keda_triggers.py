@@ -205,7 +205,7 @@ def _resource(trigger: Trigger, usual: UsualQuery | None) -> MetricBlock:
 def _schedule(trigger: Trigger, spec: Spec) -> Mapping[str, Any]:
     start, end = plain_cron(_required(trigger, "start")), plain_cron(_required(trigger, "end"))
     if start == end:
-        raise ValueError(f"metadata.end is metadata.start, {start[:MAX_NAME]!r}, which KEDA refuses; correct one")
+        raise ValueError(f"metadata.end is metadata.start, {start[:MAX_NAME]!r}, which KEDA refuses; give another end")
     wanted = _number(trigger, "desiredReplicas")
     if wanted == 0 or wanted % 1000:
         text = trigger.metadata["desiredReplicas"][:MAX_NAME]

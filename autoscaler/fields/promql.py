@@ -227,19 +227,19 @@ def _refused(text: str, masked: str, said: str) -> Expression:
         why = f"the offline parser cannot read it ({said}), but Prometheus may"
         return Expression(text, unknown=f"{why}; run `autoscaler check --live` to ask Prometheus")
     places = [found.start() for found in re.finditer(re.escape(name[1]), masked)] if name else []
-    remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "correct it")
+    remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), None)
     remedy = f"did you mean `{near}`?" if near else remedy
     raise _wrong(text, places[0] if len(places) == 1 else None, said, remedy)
 
 
-def _wrong(text: str, start: int | None, said: str, remedy: str) -> ValueError:
+def _wrong(text: str, start: int | None, said: str, remedy: str | None) -> ValueError:
     """Return the error. `start`: its place in `text`; None: unknown."""
     kind = ValueError if said.startswith(_EMPTY) else _RefusedError
     where = ""
     if start is not None:
         line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
         where = f" at line {line}, character {character}" if "\n" in text.strip() else f" at character {character}"
-    return kind(f"invalid PromQL{where}: {said}; {remedy}")
+    return kind(f"invalid PromQL{where}: {said}" + (f"; {remedy}" if remedy else ""))
 
 
 def _expression(text: str, masked: str, root: Any, numbers: list[str]) -> Expression:

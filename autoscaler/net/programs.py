@@ -104,7 +104,7 @@ def unusable(program: str) -> str | None:
     if not os.path.exists(program):  # noqa: PTH110 - `Path.exists` raises where a folder is closed
         return f"{program} does not exist here; install it, or correct the path"
     may_run = os.path.isfile(program) and os.access(program, os.X_OK)  # noqa: PTH113 - likewise
-    return None if may_run else f"{program} is not a program that this user may run; correct it"
+    return None if may_run else f"{program} is not a program that this user may run; check the path and its permissions"
 
 
 def _start(command: Sequence[str], env: Mapping[str, str], request: bytes, *, keeps: bool) -> subprocess.Popen[bytes]:

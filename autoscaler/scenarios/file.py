@@ -185,7 +185,7 @@ class Event(Section):
         needs, takes = _VERBS[next(iter(verbs))]
         keys = {name: field.alias or name for name, field in type(self).model_fields.items()}
         for missing in needs - given:
-            raise ValueError(f"{next(iter(verbs))} needs `{keys[missing]}`; add it")
+            raise ValueError(f"{next(iter(verbs))} needs `{keys[missing]}` beside it")
         for other in given - verbs - needs - takes:
             raise ValueError(f"{next(iter(verbs))} takes no `{keys[other]}`; remove it")
         return self

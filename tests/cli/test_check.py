@@ -40,7 +40,7 @@ def test_each_error_prints_one_line_and_the_exit_code_is_1(bad: Path) -> None:
     code, out = run("check", bad)
     assert code == 1
     assert out.splitlines() == [
-        f"{bad}:1:1: autoscalers: is missing; add it",
+        f"{bad}:1:1: autoscalers: is missing; it has no default",
         f"{bad}:1:7: web.listenAdress: unknown key; did you mean `listenAddress`?",
     ]
 
@@ -105,7 +105,7 @@ def test_check_prints_warnings_and_errors_together(good: Path) -> None:
             "autoscalers[1].metrics[1].resource.query.expr",
             NAMELESS,
         ],
-        ["19:47", "queries.r.expr", "is missing; add it"],
+        ["19:47", "queries.r.expr", "is missing; it has no default"],
         ["19:21", "warning", "queries.q.expr"],
         ["20:58", "warning", "prometheus.default.bearerTokenFile"],
     ]

@@ -40,4 +40,4 @@ def test_a_receiver_that_does_not(tmp_path: Path, answer: int, said: str) -> Non
 def test_a_configuration_without_a_webhook(tmp_path: Path) -> None:
     code, _, err = run(tmp_path, None)
     assert code == 1
-    assert "has no notify.webhook; add one" in err
+    assert "has no notify.webhook, so it sends no notices" in err

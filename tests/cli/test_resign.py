@@ -1,6 +1,6 @@
 """`autoscaler resign`, with which an operator lets another daemon lead."""
 
-from tests.cli.scene import UNREACHABLE, Scene, ServedScene
+from tests.cli.scene import ServedScene
 
 
 def test_resign_returns_once_the_daemon_leads_no_more(online: ServedScene) -> None:
@@ -26,10 +26,3 @@ def test_resign_fails_without_permission(online: ServedScene) -> None:
     assert (said.code, said.out) == (1, "")
     assert "this client may only read here, because web.operators does not name it" in said.err
     assert online.daemon.resignations == before
-
-
-def test_resign_fails_without_a_daemon(offline: Scene) -> None:
-    said = offline.run("resign")
-    assert (said.code, said.out) == (1, "")
-    assert f"no daemon answers at {UNREACHABLE}" in said.err
-    assert "--server" in said.err

@@ -53,7 +53,7 @@ def test_the_other_keys_of_an_entry() -> None:
     [
         (
             OFFICE.replace(", timezone: Europe/Berlin", ""),
-            "7:17: HERE.timezone: is missing; add it",
+            "7:17: HERE.timezone: is missing; it has no default",
         ),
         (
             OFFICE.replace("Berlin", "Berln"),

@@ -46,8 +46,8 @@ def test_an_expectation_without_a_meaning_is_refused(project: Project, expect: d
     [
         (event(), "write exactly one of deployment, outage, resize, pause, override, resume, clock, restart"),
         (event(pause="web", resume="web"), "write exactly one of"),
-        (event(deployment="web"), "deployment needs `for`; add it"),
-        (event(resize="web"), "resize needs `replicas`; add it"),
+        (event(deployment="web"), "deployment needs `for` beside it"),
+        (event(resize="web"), "resize needs `replicas` beside it"),
         (event(resize="web", replicas=5, direction="in"), "resize takes no `direction`; remove it"),
         (event(restart=True, replicas=1), "restart takes no `replicas`; remove it"),
         (event(pause="wep"), "the test has no autoscaler 'wep'; did you mean `web`?"),
@@ -55,7 +55,7 @@ def test_an_expectation_without_a_meaning_is_refused(project: Project, expect: d
         (event(clock="10m"), "'10m' is not a step; write one as in +10m or -1h"),
         (event(clock="+900y"), "is too long; write at most a year"),
         (event(resize="web", replicas=2_000_000_000), "is too large; write at most 10000"),
-        ([{"pause": "web"}], "tests[0].events[0].at: is missing; add it"),
+        ([{"pause": "web"}], "tests[0].events[0].at: is missing; it has no default"),
     ],
 )
 def test_an_event_without_a_meaning_is_refused(project: Project, events: Any, message: str) -> None:
@@ -126,7 +126,7 @@ def test_two_answers_to_one_query_are_refused(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "tests: is missing; add it"),
+        ("", "tests: is missing; it has no default"),
         ("- 1", "the file is not a mapping"),
         ("tests: [", "invalid YAML"),
         ("config: autoscaler.yaml\ntests: []", "is empty; give at least one"),

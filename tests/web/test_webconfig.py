@@ -46,7 +46,7 @@ def test_headers_may_be_set(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("basic_auth_user: {}", "web.yaml:1:1: basic_auth_user: unknown key; did you mean `basic_auth_users`?"),
-        ("tls_server_config: {cert_file: a}", "tls_server_config.key_file: is missing; add it"),
+        ("tls_server_config: {cert_file: a}", "tls_server_config.key_file: is missing; it has no default"),
         ("tls_server_config: {cert_file: a, key_file: b, ca: c}", "tls_server_config.ca: unknown key"),
         ("tls_server_config: {cert_file: a, key_file: b}", "the certificates cannot be loaded: No such file"),
         ("tls_server_config: {cert_file: a, key_file: b, cert: c}", "tls_server_config.cert: unknown key"),

@@ -82,7 +82,7 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_folder_is_no_program(tmp_path: Path) -> None:
     """A user may enter it, which the system calls executing it; no test of the reads tells that no write can work."""
     assert build(("/bin/true",), ("/usr/bin",), tmp_path).examine(WEB) == (
-        "/usr/bin is not a program that this user may run; correct it"
+        "/usr/bin is not a program that this user may run; check the path and its permissions"
     )
 
 

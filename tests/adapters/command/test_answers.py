@@ -108,13 +108,19 @@ def test_an_error_affects_only_its_target(word: str, kind: type[TargetError]) ->
         (of(replicas=3, error="NotFound"), "answered for test/web both of replicas and error"),
         (of(error="Broken"), "Invalid enum value 'Broken'"),
         (of(error="Refused"), "Invalid enum value 'Refused'"),
-        (3, "did not answer for test/web; correct it; of an entry that names no target: the answer is not"),
+        (
+            3,
+            "an entry for each target is expected; of an entry that names no target: the answer is not",
+        ),
         ({"replicas": 3}, "names no target: the answer is not of the form expected (Object missing"),
         (
             of(replicas=3, instances=[{"name": "a", "startedAt": "0001-01-01T00:00:00+05:00"}]),
             "date value out of range",
         ),
-        (of(TargetRef("test", "webb"), replicas=3), "/bin/program did not answer for test/web; correct it"),
+        (
+            of(TargetRef("test", "webb"), replicas=3),
+            "/bin/program did not answer for test/web; an entry for each target is expected",
+        ),
     ],
 )
 def test_a_wrong_entry_costs_its_own_target(entry: Any, words: str) -> None:
@@ -128,7 +134,7 @@ def test_a_wrong_entry_costs_its_own_target(entry: Any, words: str) -> None:
 def test_two_answers_for_a_target_are_none() -> None:
     """Which one is right is unknown."""
     found = observed(of(replicas=3), of(replicas=4), of(SHOP, replicas=1))
-    assert str(found[WEB]) == "/bin/program answered for test/web more than once; correct it"
+    assert str(found[WEB]) == "/bin/program answered for test/web more than once; one entry for each target is expected"
     assert found[SHOP] == TargetState(1, 1, ())
 
 
