@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_an_instance_is_released_at_the_timeout_of_its_drain(group: DrainedGroup
 def test_another_daemon_continues_a_drain(group: DrainedGroup, hosts: Hosts) -> None:
     """A standby leads when the leader dies. The shared state has the memory of the drain."""
     hosts.env = KEYS
-    scaler = {"maxReplicas": 2, "drain": group.drain()}
+    scaler: dict[str, Any] = {"maxReplicas": 2, "drain": group.drain()}
     first = hosts.start("vm1", QUICK, names=["web"], adapters=group.adapters, **scaler)
     first.daemon.wait_for("decision", autoscaler="web", current=2)
     cloud = group.server.client("autoscaling")
