@@ -1,4 +1,4 @@
-"""What operators are told of a decision: what begins with it, and what it wrote."""
+"""The notices of a decision: of what begins with it, and of the size that it wrote."""
 
 from collections.abc import Iterator
 from typing import Final

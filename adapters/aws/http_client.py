@@ -61,7 +61,7 @@ class HttpClient:
         self._sessions: dict[str, _Session] = {}
 
     def send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """The answer; a handler of `before-send`. Raises botocore's HTTPClientError."""
+        """Return the answer; a handler of `before-send`. Raises botocore's HTTPClientError."""
         origin = "/".join(request.url.split("/", 3)[:3])
         session = self._sessions.get(origin)
         if session is None:

@@ -47,7 +47,7 @@ _NONE: Final = Registration()
 
 
 class Registrations:
-    """Those of the jobs of one region."""
+    """The registrations of the jobs of one region."""
 
     def __init__(self, client: NomadClient) -> None:
         self._client = client

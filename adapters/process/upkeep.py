@@ -162,7 +162,7 @@ class Upkeep:
     def problems(self, pool: Pool) -> Iterator[str]:
         """Yield why workers are missing, with the last log line of the worker that ended, and why some are not ready.
 
-        The second text is the same for all workers with the same answer, so that it is told once.
+        The second text is the same for all workers with the same answer, so that it is shown once.
         """
         if cause := self.backoff.cause:
             yield cause

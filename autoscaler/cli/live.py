@@ -150,11 +150,11 @@ class _Unbuilt(Adapter):
         self.error = error
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> NoReturn:  # noqa: ARG002 - Adapter's signature
-        """Raises why."""
+        """Raise TargetUnavailable with the reason."""
         raise TargetUnavailable(self.error)
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> NoReturn:  # noqa: ARG002 - likewise
-        """Raises why."""
+        """Raise TargetUnavailable with the reason."""
         raise TargetUnavailable(self.error)
 
 

@@ -179,4 +179,4 @@ class File(Section):
     log: LogSettings = LogSettings()
     """What is logged."""
     notify: NotifySettings = NotifySettings()
-    """Who is told of scaling and of what prevents it."""
+    """Where notices of scaling, and of what prevents it, are sent."""

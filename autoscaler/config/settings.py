@@ -232,7 +232,7 @@ class Webhook(Part):
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings(Part):
-    """Who is told of scaling and of what prevents it."""
+    """Where notices of scaling, and of what prevents it, are sent."""
 
     webhook: Webhook | None = None
     """Default: nobody."""

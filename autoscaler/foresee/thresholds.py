@@ -46,7 +46,7 @@ def thresholds(
     state: TargetState,
     now: datetime,
 ) -> Thresholds | None:
-    """Those of one metric; None when it failed, or its proposal does not rise with its value.
+    """Return the thresholds of one metric; None when it failed, or its proposal does not rise with its value.
 
     The latter is so while the instances that exist are not as many as the size says: then HPA's arithmetic can ask
     for less at a high value, or for more at a low one.

@@ -83,7 +83,7 @@ class Health:
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
-        """Follow a new configuration."""
+        """Take up a new configuration."""
         with self._lock:
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
         self.serves(connections)

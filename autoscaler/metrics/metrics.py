@@ -134,7 +134,7 @@ class Metrics:
         sources: Collection[str],
         limits: Mapping[str, ConnectionLimits] = MappingProxyType({}),
     ) -> None:
-        """Follow a new configuration with these sources; `serves`: its autoscalers and adapters.
+        """Take up a new configuration with these sources; `serves`: its autoscalers and adapters.
 
         `limits`: of the connections that have any, by name.
         """

@@ -1,6 +1,6 @@
 """The frozen values that flow from stage to stage.
 
-What the configuration says, and what adapters say and are told, are dataclasses. What the daemon makes anew for each
+What the configuration says, and what adapters return and receive, are dataclasses. What the daemon makes anew for each
 autoscaler in every cycle are msgspec's structs, which take a tenth of the time to make. Those with `gc=False` are
 unknown to the cyclic collector: nothing in them can refer back to them.
 """

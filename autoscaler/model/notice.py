@@ -1,4 +1,4 @@
-"""What operators are told of when it happens."""
+"""A notice: what is sent to operators when it happens."""
 
 from enum import StrEnum
 

@@ -78,7 +78,7 @@ class Instance:
     The daemon sets it, from what it saw.
     """
     deleting: bool = False
-    """On its way out: its samples are ignored, as a terminating pod's are, and `status_replicas` leaves it out."""
+    """The instance leaves: its samples are ignored, as a terminating pod's are, and `status_replicas` leaves it out."""
     identities: frozenset[str] = frozenset()
     """Everything a sample's label may call it: id, addresses with and without port, names."""
     requests: Mapping[str, Milli] = field(default_factory=lambda: NO_REQUESTS)
@@ -140,7 +140,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingDrain:
-    """An instance on its way out that its back end keeps until it is let go. It is among the instances, `deleting`."""
+    """An instance that leaves, and waits until it is released. It is among the instances, `deleting`."""
 
     instance: str
     """Its name."""

@@ -17,7 +17,7 @@ _HANDED_OVER: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 
 def read_bounded(path: Path, most: int = MAX_SECRET_BYTES) -> bytes:
-    """Return the file's content. Links are followed, because credentials are often links.
+    """Return the file's content. It follows links, because credentials are often links.
 
     It never waits for a writer: a pipe is read only as an open descriptor, such as standard input or `<(…)`. Raises
     OSError, also when the path is not a regular file or its content is longer than `most` bytes.

@@ -158,7 +158,7 @@ class _Streams:
                 self._selector.register(file, selectors.EVENT_READ, self._keep if kept else self._hear)
 
     def read(self, seconds: float) -> bool:
-        """Read what there is, waiting for it at most this long. Returns whether there was something."""
+        """Wait at most this long for output, and read it. Returns whether there was any."""
         found = self._selector.select(seconds if self._selector.get_map() else min(seconds, _CLOSED_SECONDS))
         for key, _ in found:
             if chunk := os.read(key.fd, _CHUNK):

@@ -53,7 +53,7 @@ class Notifier:
         """Notices of this daemon that are not in the outbox yet."""
 
     def follow(self, webhook: Webhook | None) -> None:
-        """Follow a configuration. None: nothing is sent, and decisions add no notices."""
+        """Take up a configuration. None: nothing is sent, and decisions add no notices."""
         if webhook == self._webhook:
             return
         self._webhook = webhook

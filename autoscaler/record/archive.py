@@ -1,4 +1,4 @@
-"""Reads what was decided, when and why, for the command line, the page and the metrics."""
+"""Reads past decisions and their reasons, for the command line, the page and the metrics."""
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress

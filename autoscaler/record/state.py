@@ -136,7 +136,7 @@ class State:
         return Ledger(self._context, name, generation, epoch)
 
     def follow(self, retention: Retention, scalers: Collection[Autoscaler], scaled: Identify = AS_WRITTEN) -> None:
-        """Follow a configuration: keep this much, and never delete the memory of these autoscalers.
+        """Take up a configuration: keep this much, and never delete the memory of these autoscalers.
 
         `scaled` returns what they scale.
         """

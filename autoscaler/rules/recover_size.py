@@ -46,7 +46,7 @@ _OFF: Final = "recoverSize is false, or the autoscaler is a dry run now"
 
 
 class SizeReset(Struct, frozen=True, gc=False):
-    """A deployment lowered the size and nobody asked for it. The size returns to `goal`."""
+    """A deployment lowered the size without an operator's request. The size returns to `goal`."""
 
     at: datetime
     """When it was recognized."""
@@ -111,7 +111,7 @@ class Keys(Section):
 
 @dataclass(frozen=True, slots=True)
 class RecoverSize(Rule):
-    """Whether a size that a deployment reset returns to what it was. Deployments are followed in any case."""
+    """Whether a size that a deployment reset returns. The rule watches deployments in any case."""
 
     name = "recover_size"
     keys = Keys

@@ -149,7 +149,7 @@ class Outside:
         return self._changed | self._kinds(self._new_names.due(now))
 
     def put_off(self) -> None:
-        """Let `turn` return nothing for a while: what was found could not be followed."""
+        """Let `turn` return nothing for a while, because the daemon could not take up what was found."""
         self._put_off = self._clock.monotonic() + _RETRY_SECONDS
 
     def _known(self) -> Origins:

@@ -123,7 +123,7 @@ class Runtime:
         return f"stands by, with {number}; the leader: {self._leadership.leader or 'none'}"
 
     def follow(self, settings: Settings, also: Callable[[], None] = lambda: None) -> AutoscalerError | None:
-        """Follow a configuration. Unchanged shards continue in the same epoch.
+        """Take up a configuration. Unchanged shards continue in the same epoch.
 
         `also` is called when every adapter is built and nothing has changed yet; its exceptions are raised. Returns why
         a shard could not begin; `supervise` tries again. Raises AdapterError, then nothing has changed; Stopping; and,

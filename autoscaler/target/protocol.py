@@ -186,7 +186,7 @@ class Adapter:
 
     @staticmethod
     def place(settings: Any) -> str | None:
-        """Return where the connection's targets are, known offline; None: that is its own name's affair.
+        """Return where the connection's targets are, known offline; None: the connection's name says it.
 
         Two connections with an equal place scale the same targets. What is remembered of a target belongs to its type,
         its place and its canonical name, so a connection with another name goes on with it.

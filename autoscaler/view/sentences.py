@@ -143,7 +143,7 @@ def _ahead(explanation: Explanation) -> Iterator[str]:
 
 
 def way_text(way: Way, *, moves: bool) -> str:
-    """Return the requirements for a change of size, one sentence in each line. `moves`: a change would be followed."""
+    """Return the requirements for a change of size, one sentence in each line. `moves`: the size would change then."""
     out = way.direction is Direction.OUT
     parts = []
     if way.when:

@@ -124,7 +124,7 @@ class BrakeMemory(Struct, frozen=True, gc=False):
     """While the brake is on."""
     outage: Outage | None = None
     active: tuple[ActiveBrake, ...] = ()
-    """The brakes that are on, in the order in which they give the reason for a hold."""
+    """The configured brakes, in the order in which they give the reason for a hold."""
 
 
 _NOTHING: Final = BrakeMemory()
@@ -157,7 +157,7 @@ class Brakes(Rule):
 
     @property
     def all(self) -> tuple[Brake, ...]:
-        """Those that there are, in the order in which they give the reason for a hold."""
+        """The brakes that are on, in the order in which they give the reason for a hold."""
         return tuple([brake for brake, _ in self.texts])
 
     @property

@@ -29,7 +29,7 @@ class ActiveBrakeDocument(Document):
 
 
 class ShownBrakes(ShownSettings):
-    """Those that there are."""
+    """The configured brakes."""
 
     brakes: tuple[BrakeDocument, ...] = ()
 
@@ -45,7 +45,7 @@ class ShownBrakes(ShownSettings):
 
 
 class ShownActiveBrakes(ShownMemory):
-    """Those that are on."""
+    """The brakes that are on."""
 
     brakes: tuple[ActiveBrakeDocument, ...] = ()
     """The brakes that were on, even if the metrics did not ask for the change that they prevent."""

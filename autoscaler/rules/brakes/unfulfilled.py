@@ -1,4 +1,4 @@
-"""The brake `unfulfilled`: much of what was asked for does not arrive, so the size grows no further."""
+"""The brake `unfulfilled`: many of the requested instances do not arrive, so the size grows no further."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Checks the simulation against what was: the configuration that ran, simulated, must come to what it came to."""
+"""Checks the simulation: that of the configuration that ran must give the figures that were recorded."""
 
 from typing import Final
 
