@@ -55,21 +55,18 @@ HIDDEN: Final = ("reload",)
 _ASKING: Final = frozenset({*GROUPS["Look at what it does"], *GROUPS["Steer it"], "reload", "resign"})
 """Commands that ask the daemon."""
 _ELSEWHERE: Final = {
+    "backup": "cli.keep.backup",
+    "forget": "cli.keep.forget",
     "import": "cli.import_.import_",
     "override": "cli.steering.override",
     "pause": "cli.steering.pause",
     "reload": "cli.orders.reload",
     "replay": "whatif.commands.replay.replay",
     "resign": "cli.orders.resign",
+    "restore": "cli.keep.restore",
     "resume": "cli.steering.resume",
     "test": "scenarios.test.test",
 }
-_INSTEAD: Final = {
-    "tune": "try other values with `autoscaler replay --candidate FILE`",
-    "shadow": "see what its decisions would have come to with `autoscaler replay NAME`",
-    "export": "write the whole state into a file with `autoscaler backup FILE`",
-}
-"""Command that no longer exists -> what to do instead."""
 _BEFORE: Final = {
     "server": "--server",
     "http_config_file": "--http.config.file",
@@ -118,8 +115,7 @@ class Commands(TyperGroup):
         command = self.get_command(ctx, name)
         if command is None:
             near = get_close_matches(name, COMMANDS, n=1)
-            hint = _INSTEAD.get(name) or (f"did you mean {near[0]}?" if near else "")
-            ctx.fail(f"there is no command {name[:64]!r}" + (f"; {hint}" if hint else ""))
+            ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
         before = [
             f"{option}={ctx.params[key]}"
             for key, option in _BEFORE.items()

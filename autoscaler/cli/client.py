@@ -41,8 +41,6 @@ class Client:
         self._where, self._closing = where, closing
         self._servers = list(servers(where))
         self._reads: Reads | None = None
-        for each in self._servers:
-            closing.callback(each.close)
 
     @property
     def is_from_state(self) -> bool:

@@ -7,7 +7,7 @@ a file is looked for among the sockets of this machine.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -47,13 +47,10 @@ def servers(where: Where) -> Sequence[Server]:
         try:
             if sure or (where.config_file is not None and runs(server, where.config_file)):
                 running.append(server)
-                continue
         except ServerDown:
             pass
         except ServerError:  # it does not say which file it runs; the command's request shows why
             refusing.append(server)
-            continue
-        server.close()
     return running + refusing
 
 
@@ -68,7 +65,7 @@ def runs(server: Server, config: Path) -> "DaemonStatus | None":
 def status_of(config: Path) -> "DaemonStatus | None":
     """Return the status of this machine's daemon that runs the file; None: none answers. Raises as `servers`."""
     for server in servers(Where(os.environ.get("AUTOSCALER_SERVER") or None, None, config)):
-        with closing(server), suppress(ServerError):
+        with suppress(ServerError):
             if server.is_this_machine and (status := runs(server, config)) is not None:
                 return status
     return None

@@ -69,32 +69,6 @@ At: TypeAlias = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help=f"The time that is asked about: {TIME_FORMS}.")
 ]
 
-PastSource: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--prometheus",
-        metavar="NAME",
-        help="Read the past from this source of the configuration instead of the state.",
-    ),
-]
-PastSize: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--size",
-        metavar="QUERY",
-        help="With --prometheus: PromQL for the past size of the target. "
-        "Default: autoscaler_current_replicas of this autoscaler.",
-    ),
-]
-StartUp: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--start-up",
-        metavar="DURATION",
-        help="How long an instance takes to become ready, if no instance in the state shows it. Default: 60s.",
-    ),
-]
-
 
 def duration(text: str | None, option: str) -> timedelta | None:
     """Return the duration of an option; None: it is not given. Raises typer.BadParameter."""

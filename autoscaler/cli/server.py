@@ -1,6 +1,7 @@
 """A client of the daemon's HTTP API, over TCP or its control socket. It turns answers into documents.
 
-It uses no redirects, proxies or ~/.netrc: the daemon is usually on this machine.
+It uses no redirects, proxies or ~/.netrc: the daemon is usually on this machine. Each request has a connection of its
+own, because the daemon ends those that wait.
 """
 
 import gc
@@ -10,18 +11,17 @@ import os
 import pwd
 import socket
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
 from ipaddress import ip_address
 from pathlib import Path
+from ssl import SSLError, create_default_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-import urllib3
-import urllib3.connection
 from pydantic import ValidationError
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
-from urllib3.exceptions import TimeoutError as LateError
 
 from autoscaler.errors import ServerError
 from autoscaler.version import USER_AGENT
@@ -54,27 +54,30 @@ class SocketRefused(ServerError):
     """The user may not use the control socket: join its group, or use TCP."""
 
 
-class _UnixConnection(urllib3.connection.HTTPConnection):
+class _UnixConnection(HTTPConnection):
     """An HTTP connection over a Unix socket."""
 
-    def __init__(self, *, path: str, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_CONNECT_SECONDS)
         self._path = path
 
     def connect(self) -> None:
-        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        client.settimeout(_CONNECT_SECONDS)
-        try:
-            client.connect(self._path)
-        except OSError as error:
-            client.close()
-            raise NewConnectionError(self, str(error)) from error
-        client.settimeout(_ANSWER_SECONDS)
-        self.sock = client
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(_CONNECT_SECONDS)
+        self.sock.connect(os.fspath(self._path))
 
 
-class _UnixPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _UnixConnection
+class _TlsConnection(HTTPSConnection):
+    """An HTTPS connection to a server whose certificate may have another name than the URL."""
+
+    def __init__(self, host: str, port: int | None, config: "HttpConfig | None") -> None:
+        self._settings, name = (create_default_context(), None) if config is None else config.tls()
+        super().__init__(host, port, timeout=_CONNECT_SECONDS, context=self._settings)
+        self._name = name or host
+
+    def connect(self) -> None:
+        HTTPConnection.connect(self)
+        self.sock = self._settings.wrap_socket(self.sock, server_hostname=self._name)
 
 
 class Server:
@@ -98,25 +101,15 @@ class Server:
         """The control socket; None: TCP."""
         self.is_this_machine = is_socket or _is_loopback(host)
         self._headers = {"User-Agent": USER_AGENT, **(config.headers() if config is not None else {})}
-        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
-        self._pool: urllib3.HTTPConnectionPool
+        self._base = ("" if is_socket else parts.path.rstrip("/")) + _API
+        self._connect: Callable[[], HTTPConnection]
+        """Returns a connection that is not open yet."""
         if self.socket is not None:
-            self._base = _API
-            self._pool = _UnixPool("localhost", timeout=timeout, retries=False, path=str(self.socket))
-            return
-        self._base = parts.path.rstrip("/") + _API
-        if parts.scheme == "http":
-            self._pool = urllib3.HTTPConnectionPool(host, port, timeout=timeout, retries=False)
-            return
-        context, name = config.tls() if config is not None else (None, None)
-        names: dict[str, Any] = {} if name is None else {"server_hostname": name, "assert_hostname": name}
-        self._pool = urllib3.HTTPSConnectionPool(
-            host, port, timeout=timeout, retries=False, ssl_context=context, **names
-        )
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._pool.close()
+            self._connect = partial(_UnixConnection, self.socket)
+        elif parts.scheme == "http":
+            self._connect = partial(HTTPConnection, host, port, timeout=_CONNECT_SECONDS)
+        else:
+            self._connect = partial(_TlsConnection, host, port, config)
 
     def get(self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int) -> _Document:
         """Return the document at a path below the API's prefix. `of` replaces `{name}` in it."""
@@ -130,8 +123,7 @@ class Server:
     def order(self, word: str) -> Sequence[str]:
         """Have the daemon `reload` its configuration, or `resign`. Returns why it did not."""
         path = f"{self._base.removesuffix(_API)}/-/{word}"
-        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_ORDER_SECONDS)
-        status, kind, content = self._exchange("POST", path, headers=self._headers, timeout=timeout)
+        status, kind, content = self._exchange("POST", path, None, self._headers, _ORDER_SECONDS)
         if not kind.startswith("text/plain"):
             self._decoded(status, kind, content)  # raises what a refusal says
         if status == HTTPStatus.SERVICE_UNAVAILABLE:  # another one is under way
@@ -155,36 +147,51 @@ class Server:
         headers = self._headers | {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        return self._decoded(*self._exchange(method, self._base + path, body=body, headers=headers))
+        return self._decoded(*self._exchange(method, self._base + path, body, headers, _ANSWER_SECONDS))
 
-    def _exchange(self, method: str, path: str, **options: Any) -> tuple[int, str, bytes]:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float
+    ) -> tuple[int, str, bytes]:
         """Return status, content type and content of the answer. Its size is limited: it may not be a daemon's."""
+        connection = self._connect()
         try:
-            response = self._pool.request(method, path, redirect=False, preload_content=False, **options)
+            self._open(connection)
+            connection.sock.settimeout(seconds)
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
             content = response.read(_MAX_ANSWER + 1)
-            response.release_conn()
-        except (HTTPError, OSError) as error:
-            raise self._failed(error) from None
+            if response.length and len(content) <= _MAX_ANSWER:
+                raise IncompleteRead(content, response.length)
+        except SSLError as error:
+            raise ServerError(
+                f"{self.url} cannot be trusted: {error}; give its authority as tls_config.ca_file in "
+                "--http.config.file, or check --server"
+            ) from None
+        except TimeoutError:
+            raise ServerError(f"{self.url} did not answer in time; see the daemon's log") from None
+        except (HTTPException, OSError) as error:
+            raise ServerError(f"{self.url} closed the connection ({type(error).__name__}); check --server") from None
+        finally:
+            connection.close()
         if len(content) > _MAX_ANSWER:
             raise ServerError(f"{self.url} answered with more than {_MAX_ANSWER >> 20} MiB; check --server")
         return response.status, response.headers.get("Content-Type", "no content type"), content
 
-    def _failed(self, error: Exception) -> ServerError:
-        match error:
-            case NewConnectionError() if self.socket is not None and isinstance(error.__cause__, PermissionError):
-                return SocketRefused(f"you may not use the control socket {self.socket}; {_permission(self.socket)}")
-            case NewConnectionError() | ConnectTimeoutError():
-                place = f"{self.url} ({_cause(error)})"
-                return ServerDown(f"no daemon answers at {place}", place)
-            case SSLError():
-                cause = str(error.args[0] if error.args else error)
-                return ServerError(
-                    f"{self.url} cannot be trusted: {cause}; give its authority as tls_config.ca_file in "
-                    "--http.config.file, or check --server"
-                )
-            case LateError():
-                return ServerError(f"{self.url} did not answer in time; see the daemon's log")
-        return ServerError(f"{self.url} closed the connection ({type(error).__name__}); check --server")
+    def _open(self, connection: HTTPConnection) -> None:
+        """Connect. Raises ServerDown, SocketRefused; SSLError."""
+        try:
+            connection.connect()
+        except SSLError:
+            raise
+        except OSError as error:
+            if self.socket is not None and isinstance(error, PermissionError):
+                message = f"you may not use the control socket {self.socket}; {_permission(self.socket)}"
+                raise SocketRefused(message) from None
+            cause = (error.strerror or str(error)).lower()
+            if isinstance(error, TimeoutError):
+                cause = f"no connection within {_CONNECT_SECONDS:g} s"
+            place = f"{self.url} ({cause})"
+            raise ServerDown(f"no daemon answers at {place}", place) from None
 
     def _decoded(self, status: int, kind: str, content: bytes) -> Mapping[str, Any]:
         try:
@@ -203,14 +210,6 @@ class Server:
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             message += "; credentials are read from --http.config.file"
         raise ServerError(f"{self.url} refused: {message}")
-
-
-def _cause(error: Exception) -> str:
-    """Return the system's reason for a failed connection."""
-    cause = error.__cause__
-    if isinstance(cause, OSError):
-        return (cause.strerror or str(cause)).lower()
-    return f"no connection within {_CONNECT_SECONDS:g} s"
 
 
 def _permission(path: Path) -> str:

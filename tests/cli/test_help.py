@@ -85,21 +85,6 @@ def test_a_mistyped_command_is_refused_with_the_nearest(typed: str, near: str) -
     assert f"there is no command '{typed}'; did you mean {near}?" in text
 
 
-@pytest.mark.parametrize(
-    ("removed", "instead"),
-    [
-        ("tune", "`autoscaler replay --candidate FILE`"),
-        ("export", "`autoscaler backup FILE`"),
-        ("shadow", "`autoscaler replay NAME`"),
-    ],
-)
-def test_a_removed_command_is_unknown_and_names_what_to_do_instead(removed: str, instead: str) -> None:
-    code, text = said(removed)
-    assert code == 2
-    assert f"there is no command '{removed}'; " in text
-    assert instead in " ".join(text.split())
-
-
 def test_an_unknown_command_without_a_near_one_refers_to_help() -> None:
     code, text = said("zzzzzz")
     assert code == 2

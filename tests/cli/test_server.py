@@ -59,7 +59,7 @@ def test_a_truncated_answer_is_an_error(offline: Scene) -> None:
     with serving(TRUNCATED) as url:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
-    assert said.err == f"{url} closed the connection (ProtocolError); check --server\n"
+    assert said.err == f"{url} closed the connection (IncompleteRead); check --server\n"
 
 
 def test_the_local_state_is_not_read_for_a_remote_daemon(offline: Scene) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -12,10 +12,7 @@ from autoscaler.cli.find_daemon import DEFAULT_CONFIG, state_place
 from autoscaler.cli.options import (
     ConfigFile,
     OutputForm,
-    PastSize,
-    PastSource,
     Since,
-    StartUp,
     Until,
     duration,
     span,
@@ -38,6 +35,31 @@ from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
 
 _MAX_CANDIDATES: Final = 3
+_PastSource: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="NAME",
+        help="Read the past from this source of the configuration instead of the state.",
+    ),
+]
+_PastSize: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        metavar="QUERY",
+        help="With --prometheus: PromQL for the past size of the target. "
+        "Default: autoscaler_current_replicas of this autoscaler.",
+    ),
+]
+_StartUp: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--start-up",
+        metavar="DURATION",
+        help="How long an instance takes to become ready, if no instance in the state shows it. Default: 60s.",
+    ),
+]
 
 
 class _Tried:
@@ -68,9 +90,9 @@ def replay(
     config_file: ConfigFile = None,
     since: Since = "24h",
     until: Until = "now",
-    start_up: StartUp = None,
-    prometheus: PastSource = None,
-    size: PastSize = None,
+    start_up: _StartUp = None,
+    prometheus: _PastSource = None,
+    size: _PastSize = None,
     output: OutputForm = Form.TEXT,
     html: Annotated[
         Path | None,
