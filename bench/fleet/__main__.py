@@ -97,6 +97,8 @@ def _hosts(fleet: Fleet) -> None:
     report("CPU s for 1,000 evaluations, the leader", f"{found.leader:.3f}", f"at most {hosts.AIM_LEADER}")
     report("the same, each standby", ", ".join(f"{one:.3f}" for one in found.standbys), "none")
     report("the same, PostgreSQL", f"{found.database:.3f}", f"at most {hosts.AIM_DATABASE}")
+    report("from the lease to the first cycle of the next leader", f"{found.takeover_began:.1f} s", "none")
+    report("and to its end", f"{found.takeover_ended:.1f} s", "none")
 
 
 def _size(fleet: Fleet) -> str:

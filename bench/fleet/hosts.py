@@ -1,13 +1,15 @@
-"""What a leader and two standbys on one PostgreSQL cost: `bench.fleet.hosts [GROUPS [CYCLES]]`.
+"""What a leader and two standbys on one PostgreSQL cost, and a takeover: `bench.fleet.hosts [GROUPS [CYCLES]]`.
 
-The daemons and a real PostgreSQL run on this machine. Each autoscaler has an expression of its own.
+The daemons and a real PostgreSQL run on this machine. Each autoscaler has an expression of its own. One leader is
+enough for so many GROUPS if all cycles begin in time.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from bench.fleet.daemon import Daemon, running_fleet_daemon
 from bench.fleet.world import Fleet, Queries, running_fleet
@@ -41,6 +43,10 @@ class Cost:
     """CPU seconds for 1,000 evaluations."""
     trouble: Sequence[str]
     """The events of warnings and errors in the logs."""
+    takeover_began: float
+    """Seconds from the moment in which a standby had the lease until its first cycle began, after the leader ended,"""
+    takeover_ended: float
+    """and until that cycle was recorded."""
 
     @property
     def in_time(self) -> int:
@@ -64,9 +70,26 @@ def measure(fleet: Fleet, cycles: int) -> Cost:
         ended = leader.cycles(began + cycles)[began : began + cycles]
         after = [*_used(daemons), sum(map(cpu_seconds, server.pids))]
         trouble = [line["event"] for daemon in daemons for line in daemon.trouble()]
+        takeover = _take_over(leader, standbys)
     evaluations = sum(line["autoscalers"] for line in ended)
     used = [(new - old) / evaluations * 1000 for new, old in zip(after, before, strict=True)]
-    return Cost([line["late_seconds"] for line in ended], evaluations, used[0], used[1:-1], used[-1], trouble)
+    return Cost(
+        [line["late_seconds"] for line in ended], evaluations, used[0], used[1:-1], used[-1], trouble, *takeover
+    )
+
+
+def _take_over(leader: Daemon, standbys: Sequence[Daemon]) -> tuple[float, float]:
+    """End the leader. Return the seconds until the first cycle of its successor began, and ended."""
+    assert leader.stop() == 0
+    standbys[0].until(lambda: any(one.events("lease_gained") for one in standbys), "a takeover")
+    (successor,) = [one for one in standbys if one.events("lease_gained")]
+    gained, first = successor.events("lease_gained")[0], successor.cycles(1)[0]
+    seconds = (_time(first) - _time(gained)).total_seconds()
+    return seconds - float(first["seconds"]), seconds
+
+
+def _time(line: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(line["timestamp"])
 
 
 def _used(daemons: Sequence[Daemon]) -> Sequence[float]:
@@ -84,6 +107,7 @@ def main() -> None:
     print(f"CPU s for 1,000 evaluations, leader: {found.leader:.3f}   aim: at most {AIM_LEADER}")
     print(f"  each standby: {', '.join(f'{one:.3f}' for one in found.standbys)}   aim: none")
     print(f"  database: {found.database:.3f}   aim: at most {AIM_DATABASE}")
+    print(f"from the lease to the first cycle: {found.takeover_began:.1f} s, to its end: {found.takeover_ended:.1f} s")
     print(f"warnings and errors: {', '.join(found.trouble) or 'none'}   aim: none")
 
 

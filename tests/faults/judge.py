@@ -124,12 +124,16 @@ def remembered_changes(records: Sequence[Record]) -> set[datetime]:
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:
-    """Return the sizes that were set, in order: as accepted by the back end or, without `asked`, as found by cycles."""
+    """Return the sizes that were set, in order: as accepted by the back end or, without `asked`, as found by cycles.
+
+    Cycles that could not read the target have found none. A busy machine has such cycles, too.
+    """
+    read = [record for record in records if record.decision.current is not None]
     if asked is not None:
         accepted = [each for each in asked if each.accepted]
-        sizes = [_current(records[0]), *[each.size for each in accepted]]
+        sizes = [*[_current(record) for record in read[:1]], *[each.size for each in accepted]]
         return [Change(each.at, sizes[n], sizes[n + 1]) for n, each in enumerate(accepted)]
-    return [change for before, after in pairwise(records) for change in _between(before, after)]
+    return [change for before, after in pairwise(read) for change in _between(before, after)]
 
 
 def forgotten_windows(records: Sequence[Record], changes: Sequence[Change]) -> Iterator[str]:

@@ -312,11 +312,12 @@ def _counts(nomad: NomadServer) -> Mapping[str, int]:
 
 def _asked(proxy: Faults, group: str) -> list[Asked]:
     """Return the requested counts of a group, in the order of the proxy."""
-    found = []
+    found, size = list[Asked](), LEAST
     for write in proxy.writes:
         body = json.loads(write.body)
         if write.request.partition("?")[0].endswith(f"/v1/job/{group}/scale") and "Count" in body:
             decision = body["Meta"]["decision"]
             at = datetime.fromisoformat(decision.partition("@")[2])
-            found.append(Asked(decision, at, body["Count"], write.status == 200))
+            found.append(Asked(decision, at, body["Count"], write.status == 200, body["Count"] - size))
+            size = body["Count"] if found[-1].accepted else size
     return found

@@ -102,6 +102,15 @@ def test_several_writes_between_two_records_are_several_changes() -> None:
     assert judge.changes_of([records[0], records[9]]) == judge.changes_of(records, asked[:2])
 
 
+def test_a_cycle_that_could_not_read_the_target_has_found_no_size() -> None:
+    records, asked = lived()
+    for number in (0, 4):
+        record = records[number]
+        records[number] = replace(record, decision=replace(record.decision, current=None))
+    assert judge.changes_of(records, asked) == judge.changes_of(lived()[0], asked)
+    assert judge.changes_of(records)
+
+
 def test_changes_without_known_times_may_use_the_policies_of_the_whole_span() -> None:
     """Daemons died one after another, and only the sizes before and after their changes are known."""
     records, _ = lived()
