@@ -83,7 +83,7 @@ def proposals(decision: Decision) -> list[int | None]:
 
 
 class Life:
-    """An autoscaler and its target on a virtual clock."""
+    """An autoscaler and its target on a virtual clock. It remembers in this process; subclasses use a real state."""
 
     def __init__(self, autoscaler: Autoscaler, size: int, *, history: History | None = None) -> None:
         self.autoscaler, self.now, self.history = autoscaler, NOW, history or History()
@@ -110,15 +110,28 @@ class Life:
 
     def see(self, observed: Observation, outcome: Outcome | None = None, arrives: bool = True) -> Decision:
         """Run a cycle now with this observation; the rest as in `step`."""
-        self.observed, self.before = observed, self.history
-        made = decide(self.autoscaler, self.observed, self.history, self.now)
+        self.observed, self.before = observed, self.recall()
+        made = self.decided = decide(self.autoscaler, observed, self.before, self.now)
+        made = self.write(made, outcome, arrives)
+        self.keep(made)
+        return made
+
+    def write(self, made: Decision, outcome: Outcome | None, arrives: bool) -> Decision:
+        """Return the decision with the outcome of its write."""
         if made.change is not None:
             size = made.change.size
             made = apply_outcome(made, outcome or (Proposed(size) if made.dry_run else Written(size)))
             if isinstance(made.outcome, Written) and arrives:
                 self.resize(made.outcome.size)
-        self.history = remember(self.autoscaler, self.history, made)
         return made
+
+    def recall(self) -> History:
+        """Return what this cycle knows of earlier ones."""
+        return self.history
+
+    def keep(self, made: Decision) -> None:
+        """Keep what later cycles need of this decision, about `observed` and after `before`."""
+        self.history = remember(self.autoscaler, self.history, made)
 
     def resize(self, size: int) -> None:
         """Give the target this size."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
-from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -11,7 +10,6 @@ from autoscaler.model import (
     MetricSpec,
     MetricTarget,
     MetricType,
-    Observation,
     PolicyType,
     Query,
     ScalingPolicy,
@@ -20,11 +18,10 @@ from autoscaler.model import (
     TargetRef,
     TargetState,
     TargetType,
-    ValueReading,
-    Written,
     later,
 )
 from autoscaler.record import Record
+from tests.decide.build import Life, value
 from tests.faults.judge import Asked
 from tests.record.samples import at
 from tests.replaced import replace
@@ -69,21 +66,21 @@ def lived(
 
     Before one cycle the clock is set forward.
     """
-    records, asked, size, known, ahead = [], list[Asked](), 2, History(), timedelta(0)
+    life, ahead = Life(SCALER, 2), timedelta(0)
+    records, asked = [], list[Asked]()
     for second, load in enumerate(loads):
         if second in set(forgets_at):
-            known = forget(known)
+            life.history = forget(life.history)
         if second == set_at:
             ahead = timedelta(minutes=10)
-            known = later(known, ahead)
-        now = at(second) + ahead
-        seen = Observation(TargetState(size, size, ()), (ValueReading((load * 1000,)),))
-        made = decide(SCALER, seen, known, now)
+            life.history = later(life.history, ahead)
+        life.now, size, known = at(second) + ahead, life.size, life.history
+        made = life.step(value(load * 1000), target=TargetState(size, size, ()))
         if made.change is not None:
-            grown, size = made.change.size - size, made.change.size
-            asked.append(Asked(made.change.id, now, size, accepted=True, growth=grown))
-            made = apply_outcome(made, Written(size))
-        if second != dies_at:
-            records.append(Record(SCALER, made, seen, known))
-            known = remember(SCALER, known, made)
+            grown = life.size - size
+            asked.append(Asked(made.change.id, life.now, life.size, accepted=True, growth=grown))
+        if second == dies_at:
+            life.history = known
+        else:
+            records.append(Record(SCALER, made, life.observed, known))
     return records, asked

@@ -1,6 +1,5 @@
 """Whole cycles of one autoscaler on a state that can be closed and opened again."""
 
-from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Autoscaler,
     Decision,
@@ -10,13 +9,13 @@ from autoscaler.model import (
     MetricType,
     Observation,
     Observed,
-    Proposed,
+    Outcome,
     Query,
     TargetRef,
     TargetType,
-    Written,
 )
 from autoscaler.record import Ledger
+from tests.decide.build import Life
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, scaler
 from tests.replaced import replace
@@ -26,13 +25,14 @@ QUEUE = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE
 """Asks for a replica for each unit of its value."""
 
 
-class Cycles:
-    """Decides, commits intents and records, on a clock of its own."""
+class Cycles(Life):
+    """Commits intents and records, on a clock of its own."""
 
     def __init__(self, opener: Opener, autoscaler: Autoscaler, seconds: float = 60) -> None:
         """`seconds`: between two cycles."""
-        self.opener, self.autoscaler, self.clock = opener, autoscaler, FakeClock(START)
-        self._seconds = seconds
+        super().__init__(autoscaler, 0)
+        self.opener, self.clock = opener, FakeClock(START)
+        self._seconds, self._dies = seconds, False
         self.restart()
 
     def restart(self, step: float = 0) -> None:
@@ -46,23 +46,24 @@ class Cycles:
         """Begin the shard's next epoch."""
         self.ledger = self.state.ledger(FLEET)
 
-    def history(self) -> History:
-        """Return what the next cycle recalls."""
+    def recall(self) -> History:
         self.ledger.follow_clock(self.clock.moment())
         return self.ledger.recall([self.autoscaler])[self.autoscaler.name]
+
+    def write(self, made: Decision, outcome: Outcome | None, arrives: bool) -> Decision:
+        assert self.ledger.intend([made]) == {}
+        return made if self._dies else super().write(made, outcome, arrives)
+
+    def keep(self, made: Decision) -> None:
+        if not self._dies:
+            name = self.autoscaler.name
+            assert self.ledger.record({name: self.autoscaler}, Observed({name: self.observed}), [made]) == {}
 
     def cycle(self, seen: Observation, *, dies: bool = False) -> Decision:
         """Run a cycle with this observation. `dies`: it ends after the write and before the outcome is recorded."""
         self.clock.advance(self._seconds)
-        made = decide(self.autoscaler, seen, self.history(), self.clock.now())
-        assert self.ledger.intend([made]) == {}
-        if not dies:
-            if made.change is not None:
-                outcome = Proposed(made.change.size) if made.dry_run else Written(made.change.size)
-                made = apply_outcome(made, outcome)
-            name = self.autoscaler.name
-            assert self.ledger.record({name: self.autoscaler}, Observed({name: seen}), [made]) == {}
-        return made
+        self.now, self._dies = self.clock.now(), dies
+        return self.see(seen)
 
 
 def serving(ledger: Ledger, *targets: TargetRef) -> Ledger:

@@ -83,7 +83,7 @@ def test_a_value_ends_the_failure(opener: Opener) -> None:
     falling.reads(DOWN)
     falling.reads(ValueReading((1000,)))
     falling.restart()
-    assert failing(falling.history().rules) == ()
+    assert failing(falling.recall().rules) == ()
 
 
 def test_a_failure_shifts_with_the_clock() -> None:

@@ -192,6 +192,6 @@ def test_text_that_no_database_stores_is_kept_in_a_rules_memory(opener: Opener) 
     made = life.cycle(replace(began, drains=(DrainReport("i-0", odd),)))
     assert [each.detail for each in drains_of(made.remembered.rules.of)] == [odd]
     life.restart()
-    assert life.history().rules == made.remembered.rules
+    assert life.recall().rules == made.remembered.rules
     assert opener.archive().latest()["web"] == made
     assert life.cycle(replace(began, drains=(DrainReport("i-0", odd),))).remembered.rules == made.remembered.rules

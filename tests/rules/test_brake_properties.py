@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler.decide import decide
 from autoscaler.errors import TargetError, TargetUnavailable
 from autoscaler.model import (
     NO_MEMORIES,
@@ -16,11 +16,9 @@ from autoscaler.model import (
     Behavior,
     Decision,
     Failure,
-    History,
     Hold,
     HoldReason,
     MetricType,
-    Observation,
     PolicyType,
     Reading,
     Reason,
@@ -30,10 +28,9 @@ from autoscaler.model import (
     SelectPolicy,
     TargetState,
     TargetType,
-    Written,
 )
 from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
-from tests.decide.build import NOW, metric, scaler, value
+from tests.decide.build import Life, metric, scaler, value
 from tests.replaced import replace
 from tests.rules.braking import active, brake_memory, workers
 
@@ -100,20 +97,15 @@ turns = st.lists(
 
 def lived(autoscaler: Autoscaler, size: int, life: Sequence[Turn]) -> list[tuple[Decision, Decision, Decision]]:
     """Return each cycle's decision, the same one without brakes, and the first one after its write."""
-    history, now, found = History(), NOW, []
+    one, found = Life(autoscaler, size), []
     without = replace(autoscaler, rules=NO_RULES)
     for turn in life:
-        now += timedelta(seconds=15)
-        size = size if turn.meddler is None else turn.meddler
-        running = size * turn.running // 100
-        state = TargetState(size, running, workers(running), hold=turn.hold)
-        observed = Observation(turn.error or state, (turn.reading,))
-        made = decide(autoscaler, observed, history, now)
-        plain = decide(without, observed, replace(history, rules=NO_MEMORIES), now)
-        concluded = made if made.change is None else apply_outcome(made, Written(made.change.size))
-        size = size if made.change is None else made.change.size
-        history = remember(autoscaler, history, concluded)
-        found.append((made, plain, concluded))
+        one.size = one.size if turn.meddler is None else turn.meddler
+        running = one.size * turn.running // 100
+        state = TargetState(one.size, running, workers(running), hold=turn.hold)
+        concluded = one.step(turn.reading, target=turn.error or state, after=15)
+        plain = decide(without, one.observed, replace(one.before, rules=NO_MEMORIES), one.now)
+        found.append((one.decided, plain, concluded))
     return found
 
 

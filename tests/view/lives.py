@@ -4,14 +4,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from autoscaler.config.settings import Settings
-from autoscaler.decide import apply_outcome, decide
-from autoscaler.model import Autoscaler, Decision, Failure, Observation, Observed, Reading, TargetState, Written
+from autoscaler.model import (
+    Autoscaler,
+    Decision,
+    Failure,
+    History,
+    Observed,
+    Reading,
+)
 from autoscaler.moment import Moment
 from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.view.reads import Reads
-from tests.decide.build import NOW, samples, state, value
+from tests.decide.build import NOW, Life, samples, value
 from tests.replaced import replace
 
 
@@ -24,24 +31,22 @@ def open_state(folder: Path) -> Iterator[State]:
         opened.close()
 
 
-class Recorded:
-    """One autoscaler on a virtual clock; every write succeeds at once, every cycle is recorded."""
+class Recorded(Life):
+    """Has cycles 15 s apart, which a ledger records."""
 
     def __init__(self, ledger: Ledger, autoscaler: Autoscaler, size: int = 3) -> None:
         """`ledger` is that of the connection of the target."""
-        self.ledger, self.autoscaler, self.size, self.now = ledger, autoscaler, size, NOW
+        super().__init__(autoscaler, size)
+        self.ledger = ledger
 
-    def step(self, *readings: Reading | Failure, target: TargetState | None = None, after: float = 15) -> Decision:
-        """Run one cycle `after` seconds later."""
-        self.now += timedelta(seconds=after)
-        observed = Observation(target or state(self.size), readings)
-        history = self.ledger.recall([self.autoscaler])[self.autoscaler.name]
-        made = decide(self.autoscaler, observed, history, self.now)
-        if made.change is not None:
-            self.size = made.change.size
-            made = apply_outcome(made, Written(self.size))
-        self.ledger.record({made.name: self.autoscaler}, Observed({made.name: observed}), [made])
-        return made
+    def recall(self) -> History:
+        return self.ledger.recall([self.autoscaler])[self.autoscaler.name]
+
+    def keep(self, made: Decision) -> None:
+        self.ledger.record({made.name: self.autoscaler}, Observed({made.name: self.observed}), [made])
+
+    def step(self, *readings: Reading | Failure, after: float = 15, **given: Any) -> Decision:
+        return super().step(*readings, after=after, **given)
 
     def cpu(self, percent: int, after: float = 15) -> Decision:
         """Run a cycle in which each instance uses this percentage of its request of one core."""

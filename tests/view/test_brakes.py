@@ -106,7 +106,7 @@ def test_the_predicted_change_of_an_unchanged_target_comes_true(
     observed = diary.newest.observation
     assert observed is not None
     for _ in range(40):
-        made = diary.step(*observed.readings, target=observed.target)  # type: ignore[arg-type]  # it was read
+        made = diary.step(*observed.readings, target=observed.target)
         if made.change is not None:
             assert told.if_unchanged is not None
             assert (told.if_unchanged.at, told.if_unchanged.size) == (made.now, made.change.size)
