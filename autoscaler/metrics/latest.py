@@ -159,8 +159,8 @@ def _add_configured(found: _Families, known: _Known) -> None:
     brakes, drain = scaler.rules.find(Brakes), scaler.rules.find(DrainRule)
     if brakes is not None:
         on = () if made is None else [each.brake for each in active_brakes(made.remembered.rules.of)]
-        for brake in brakes.all:
-            found.add("brake_active", {**mine, "brake": brake}, brake in on)
+        for each in brakes.all:
+            found.add("brake_active", {**mine, "brake": each.brake}, each.brake in on)
     if drain is not None:
         open_drains = () if made is None else drains_of(made.remembered.rules.of)
         ages = [made.now - each.began for each in open_drains if made is not None and each.ended is None]

@@ -16,16 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BeforeValidator, Tag
 
-from autoscaler.fields.part import Part
 from autoscaler.fields.types import Flag, Section, two_forms
 from autoscaler.hpa.proposals import Measured
-from autoscaler.hpa.stabilization import down_window
 from autoscaler.model import Direction, Event, EventType
-from autoscaler.rules.brakes import after_outage, loss, outside_change, unfulfilled
-from autoscaler.rules.brakes.after_outage import Outage
-from autoscaler.rules.brakes.common import MIN_MISSING, Brake
-from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake, LossMemory
-from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize, SizeMemory
+from autoscaler.rules.brakes.after_outage import AfterOutageBrake, Outage
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule
+from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize, after_write
 from autoscaler.rules.brakes.shown import ShownActiveBrakes, ShownBrakes
 from autoscaler.rules.brakes.unfulfilled import Shortfall, UnfulfilledBrake
 from autoscaler.rules.rule import Cycle, Hold, Rule, Said, Written
@@ -59,7 +56,7 @@ def _not_true(value: Any) -> Any:
     return value
 
 
-_BrakeT = TypeVar("_BrakeT", bound=Part)
+_BrakeT = TypeVar("_BrakeT", bound=BrakeRule)
 _OrFalse: TypeAlias = Annotated[
     Annotated[_BrakeT, Tag("a brake")] | Annotated[Literal[False], Tag("none")],
     two_forms(bool, "none", "a brake"),
@@ -156,32 +153,15 @@ class Brakes(Rule):
         return made if made.all else None
 
     @property
-    def all(self) -> tuple[Brake, ...]:
-        """The brakes that are on, in the order in which they give the reason for a hold."""
-        return tuple([brake for brake, _ in self.texts])
-
-    @property
-    def texts(self) -> Iterable[tuple[Brake, str]]:
-        """The effect of each in words, in the same order."""
-        for brake, rule in (
-            (Brake.UNFULFILLED, self.unfulfilled),
-            (Brake.LOSS, self.loss),
-            (Brake.OUTSIDE_CHANGE, self.outside_change),
-        ):
-            if rule is not None:
-                yield brake, rule.text
-        if self.after_outage:
-            yield Brake.AFTER_OUTAGE, after_outage.TEXT
+    def all(self) -> tuple[BrakeRule, ...]:
+        """The configured brakes, in the order in which they give the reason for a hold."""
+        own = (self.unfulfilled, self.loss, self.outside_change, AfterOutageBrake() if self.after_outage else None)
+        return tuple([each for each in own if each is not None])
 
     @property
     def times(self) -> Iterable[timedelta]:
         """How long each of them waits or holds, in no order."""
-        if self.unfulfilled is not None:
-            yield self.unfulfilled.progress_deadline
-        if self.loss is not None:
-            yield self.loss.hold
-        if self.outside_change is not None:
-            yield self.outside_change.hold
+        return [span for each in self.all for span in each.times]
 
     def simulated(self) -> "Brakes":
         """Return the brakes without outsideChange."""
@@ -189,23 +169,10 @@ class Brakes(Rule):
 
     def follow(self, cycle: Cycle, memory: BrakeMemory | None) -> Said:
         """Return what the target's state starts, keeps on or ends."""
-        before, state, now = memory or _NOTHING, cycle.state, cycle.now
-        shortfall, losses, sizes = None, LossMemory(), SizeMemory()
-        if self.unfulfilled is not None:
-            shortfall = unfulfilled.follow(self.unfulfilled, before.shortfall, state, now)
-        if self.loss is not None:
-            losses = loss.follow(self.loss, LossMemory(before.running, before.heaviest, before.loss), state, now)
-        if self.outside_change is not None and not cycle.scaler.dry_run:  # its size is always another's
-            sizes = outside_change.follow(
-                self.outside_change,
-                SizeMemory(before.size, before.own, before.outside),
-                state,
-                cycle.history.pending,
-                now,
-                size_reset=cycle.size_reset,
-            )
-        outage = before.outage if self.after_outage else None
-        return self._said(cycle, BrakeMemory(shortfall, *losses, *sizes, outage))
+        found = dict[str, Any]()
+        for each in self.all:
+            found |= each.follow(memory or _NOTHING, cycle)
+        return self._said(cycle, BrakeMemory(**found))
 
     def outcomes(self, cycle: Cycle, measured: Sequence[Measured], said: Said) -> tuple[Sequence[Measured], Said]:
         """Return the outcomes as they are, with what an outage of all metrics starts, keeps on or ends."""
@@ -213,38 +180,25 @@ class Brakes(Rule):
         if not self.after_outage or not isinstance(memory, BrakeMemory):
             return measured, said
         fails = all(each.outcome.failed for each in measured)
-        window = down_window(cycle.scaler)
-        outage = after_outage.follow(memory.outage, window, cycle.history.at, cycle.now, fails=fails)
+        outage = AfterOutageBrake().measured(memory.outage, cycle, fails=fails)
         return measured, self._said(cycle, replace(memory, outage=outage))
 
     def _said(self, cycle: Cycle, memory: BrakeMemory) -> Said:
-        active = tuple(self._active(cycle, memory))
+        active = list[ActiveBrake]()
+        for each in self.all:
+            if (cause := each.cause(memory)) is not None:
+                active.append(ActiveBrake(each.brake, each.reason, *each.said(cause, cycle)))
         before = cycle.history.rules.find(self.name, BrakeMemory) or _NOTHING
-        memory = replace(memory, active=active)
+        memory = replace(memory, active=tuple(active))
         holds = tuple([Hold(each.reason, each.message, each.direction, spares_bounds=True) for each in active])
         return Said(memory, tuple(_events(before, memory)), holds=holds)
-
-    def _active(self, cycle: Cycle, memory: BrakeMemory) -> Iterator[ActiveBrake]:
-        short, lost, outside, outage = memory.shortfall, memory.loss, memory.outside, memory.outage
-        if short is not None and short.stalled:
-            message = unfulfilled.message(short)
-            yield ActiveBrake(Brake.UNFULFILLED, unfulfilled.REASON, message, Direction.OUT)
-        if self.loss is not None and lost is not None:
-            message = loss.message(self.loss, lost)
-            yield ActiveBrake(Brake.LOSS, loss.REASON, message, Direction.IN)
-        if self.outside_change is not None and outside is not None:
-            message = outside_change.message(self.outside_change, outside)
-            yield ActiveBrake(Brake.OUTSIDE_CHANGE, outside_change.REASON, message, outside.prevents)
-        if outage is not None and outage.long:
-            message = after_outage.message(outage, down_window(cycle.scaler))
-            yield ActiveBrake(Brake.AFTER_OUTAGE, after_outage.REASON, message, Direction.IN)
 
     @staticmethod
     def after_write(memory: BrakeMemory | None, size: int, at: datetime, *, answered: bool) -> BrakeMemory | None:
         """Return the memory after a write, so that the next cycle recognizes the size as the autoscaler's own."""
         if memory is None or memory.size is None:  # the brake outsideChange is off
             return memory
-        return replace(memory, own=outside_change.after_write(memory.own, OwnSize(size, at, answered)))
+        return replace(memory, own=after_write(memory.own, OwnSize(size, at, answered)))
 
     @staticmethod
     def shown(memory: BrakeMemory) -> object:
@@ -268,34 +222,18 @@ def active_brakes(memories: Mapping[str, object]) -> tuple[ActiveBrake, ...]:
     return memory.active if isinstance(memory, BrakeMemory) else ()
 
 
-_ENDS: Final[Mapping[Brake, str]] = {
-    Brake.UNFULFILLED: unfulfilled.END,
-    Brake.LOSS: loss.END,
-    Brake.OUTSIDE_CHANGE: outside_change.END,
-    Brake.AFTER_OUTAGE: after_outage.END,
+_KINDS: Final[Mapping[Brake, type[BrakeRule]]] = {
+    each.brake: each for each in (UnfulfilledBrake, LossBrake, OutsideChangeBrake, AfterOutageBrake)
 }
 
 
 def _events(before: BrakeMemory, after: BrakeMemory) -> Iterator[Event]:
     """Yield an event for each brake that started, restarted with a new cause, or ended."""
-    had, has = _causes(before), _causes(after)
     for each in after.active:
-        if had.get(each.brake) != has[each.brake]:
+        kind = _KINDS[each.brake]
+        had = kind.cause(before)
+        if had is None or not kind.is_same(had, kind.cause(after)):
             yield Event(EventType.WARNING, each.reason, each.message)
-    for ended in had:
-        if ended not in has:
-            yield Event(EventType.NORMAL, ENDED, _ENDS[ended])
-
-
-def _causes(memory: BrakeMemory) -> dict[Brake, object]:
-    """Return the brakes that are on, each with its cause."""
-    found = dict[Brake, object]()
-    if memory.shortfall is not None and memory.shortfall.stalled:
-        found[Brake.UNFULFILLED] = True
-    if memory.loss is not None:
-        found[Brake.LOSS] = memory.loss
-    if memory.outside is not None:
-        found[Brake.OUTSIDE_CHANGE] = memory.outside
-    if memory.outage is not None and memory.outage.long:
-        found[Brake.AFTER_OUTAGE] = memory.outage.since
-    return found
+    for kind in _KINDS.values():
+        if kind.cause(before) is not None and kind.cause(after) is None:
+            yield Event(EventType.NORMAL, ENDED, kind.end)

@@ -1,26 +1,37 @@
 """The brake `loss`: many instances are gone at once, so there is no scale-in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from autoscaler.fields.part import Part
 from autoscaler.fields.types import PositiveDuration
-from autoscaler.model import Phase, TargetState
+from autoscaler.model import Direction, Phase, TargetState
 from autoscaler.quantity import format_duration
-from autoscaler.rules.brakes.common import MIN_MISSING, Percent, heaviest, time_text
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule, Percent, heaviest, time_text
+from autoscaler.rules.rule import Cycle
 
-REASON: Final = "InstancesLost"
-"""Of the condition AbleToScale and of events."""
-END: Final = "the brake loss has ended: the size may fall again"
-"""Message of the event when it ends."""
+if TYPE_CHECKING:
+    from autoscaler.rules.brakes import BrakeMemory
+
+
+class InstanceLoss(Struct, frozen=True, gc=False):
+    """Instances were gone from one cycle to the next. Counts are units of size."""
+
+    at: datetime
+    lost: int
+    of: int
 
 
 @dataclass(frozen=True, slots=True)
-class LossBrake(Part):
+class LossBrake(BrakeRule):
     """Stops scale-in after many instances disappeared at once."""
+
+    brake = Brake.LOSS
+    reason = "InstancesLost"
+    end = "the brake loss has ended: the size may fall again"
 
     percent: Percent = 30
     """Applies when at least this share of the instances, and at least 3, disappears from one cycle to the next."""
@@ -33,36 +44,30 @@ class LossBrake(Part):
         hold = format_duration(self.hold)
         return f"no scale-in for {hold} after {self.percent} % or more of the instances were gone at once"
 
+    def follow(self, before: "BrakeMemory", cycle: Cycle) -> Mapping[str, object]:
+        """Return how many instances run, and the loss that is held after."""
+        state, now, known = cycle.state, cycle.now, before.running
+        loss = before.loss if before.loss is not None and now - before.loss.at < self.hold else None
+        if state is None:
+            return {"running": known, "heaviest": before.heaviest, "loss": loss}
+        running, weight = min(_running(state), state.replicas), heaviest(state)
+        if known is not None and state.hold.scale_in is None:  # else the target itself replaces instances
+            of = min(known, state.replicas)  # the rest is expected to leave, however long that takes
+            lost = of - running
+            if lost >= MIN_MISSING * max(before.heaviest, weight) and 100 * lost >= self.percent * of:
+                loss = InstanceLoss(now, lost, of)
+        return {"running": running, "heaviest": weight, "loss": loss}
 
-class InstanceLoss(Struct, frozen=True, gc=False):
-    """Instances were gone from one cycle to the next. Counts are units of size."""
+    @staticmethod
+    def cause(memory: "BrakeMemory") -> InstanceLoss | None:
+        """Return the loss."""
+        return memory.loss
 
-    at: datetime
-    lost: int
-    of: int
-
-
-class LossMemory(NamedTuple):
-    """What the brake remembers, as in BrakeMemory."""
-
-    running: int | None = None
-    heaviest: int = 1
-    loss: InstanceLoss | None = None
-
-
-def follow(rule: LossBrake, before: LossMemory, state: TargetState | None, now: datetime) -> LossMemory:
-    """Return what the brake remembers after the target's state. `before`: what it remembered."""
-    loss = before.loss if before.loss is not None and now - before.loss.at < rule.hold else None
-    if state is None:
-        return LossMemory(before.running, before.heaviest, loss)
-    running, weight = min(_running(state), state.replicas), heaviest(state)
-    if before.running is None or state.hold.scale_in is not None:  # the target itself replaces instances
-        return LossMemory(running, weight, loss)
-    of = min(before.running, state.replicas)  # the rest is expected to leave, however long that takes
-    lost = of - running
-    if lost >= MIN_MISSING * max(before.heaviest, weight) and 100 * lost >= rule.percent * of:
-        loss = InstanceLoss(now, lost, of)
-    return LossMemory(running, weight, loss)
+    def said(self, cause: InstanceLoss, cycle: Cycle) -> tuple[str, Direction]:
+        """Return what was lost, and until when the size does not fall."""
+        gone = f"{cause.lost} of {cause.of} running units were gone at {time_text(cause.at)} without a scale-in"
+        end = f"so the size does not fall until {time_text(cause.at + self.hold)}"
+        return f"{gone}; their load is invisible until clients reconnect, {end}", Direction.IN
 
 
 def _running(state: TargetState) -> int:
@@ -70,11 +75,3 @@ def _running(state: TargetState) -> int:
     if not state.instances:
         return state.status_replicas
     return sum([each.weight for each in state.instances if each.phase is Phase.RUNNING and not each.deleting])
-
-
-def message(rule: LossBrake, loss: InstanceLoss) -> str:
-    """Return why the brake is on."""
-    return (
-        f"{loss.lost} of {loss.of} running units were gone at {time_text(loss.at)} without a scale-in; their load "
-        f"is invisible until clients reconnect, so the size does not fall until {time_text(loss.at + rule.hold)}"
-    )

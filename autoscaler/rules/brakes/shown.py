@@ -36,7 +36,7 @@ class ShownBrakes(ShownSettings):
     @classmethod
     def of_rule(cls, rule: "Brakes") -> "ShownBrakes":
         """Return the configured ones."""
-        return cls(brakes=tuple([BrakeDocument(brake=brake, text=text) for brake, text in rule.texts]))
+        return cls(brakes=tuple(map(BrakeDocument.of, rule.all)))
 
     def as_lines(self) -> Iterable[Line]:
         """Yield the effect of each."""

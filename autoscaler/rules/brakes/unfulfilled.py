@@ -1,37 +1,20 @@
 """The brake `unfulfilled`: many of the requested instances do not arrive, so the size grows no further."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from autoscaler.fields.part import Part
 from autoscaler.fields.types import PositiveDuration
-from autoscaler.model import TargetState
+from autoscaler.model import Direction, TargetState
 from autoscaler.quantity import format_duration
-from autoscaler.rules.brakes.common import MIN_MISSING, Percent, heaviest, time_text
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule, Percent, heaviest, time_text
+from autoscaler.rules.rule import Cycle
 
-REASON: Final = "Unfulfilled"
-"""Of the condition AbleToScale and of events."""
-END: Final = "the brake unfulfilled has ended: the size may grow again"
-"""Message of the event when it ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnfulfilledBrake(Part):
-    """Stops scale-out while many of the requested instances do not start."""
-
-    percent: Percent = 30
-    """Applies when more than this share of the size is missing, and at least 3 instances."""
-    progress_deadline: PositiveDuration = timedelta(minutes=10)
-    """How long the number of instances must not have reached a new high."""
-
-    @property
-    def text(self) -> str:
-        """Return its effect in words."""
-        span = format_duration(self.progress_deadline)
-        return f"no scale-out after more than {self.percent} % was missing for {span} without progress"
+if TYPE_CHECKING:
+    from autoscaler.rules.brakes import BrakeMemory
 
 
 class Shortfall(Struct, frozen=True, gc=False):
@@ -49,25 +32,51 @@ class Shortfall(Struct, frozen=True, gc=False):
     """Whether there was no progress for the progress deadline: the brake is on."""
 
 
-def follow(
-    rule: UnfulfilledBrake, known: Shortfall | None, state: TargetState | None, now: datetime
-) -> Shortfall | None:
-    """Return the shortfall of the target's state; None: nothing is short. `known`: that of the last cycle."""
-    if state is None:
-        return known
-    asked, there = state.replicas, state.status_replicas
-    missing = asked - there
-    if missing < MIN_MISSING * heaviest(state) or 100 * missing <= rule.percent * asked:
-        return None
-    if known is None or there > known.most:
-        return Shortfall(now, there, missing, asked, stalled=False)
-    return Shortfall(known.since, known.most, missing, asked, stalled=now - known.since > rule.progress_deadline)
+@dataclass(frozen=True, slots=True)
+class UnfulfilledBrake(BrakeRule):
+    """Stops scale-out while many of the requested instances do not start."""
 
+    brake = Brake.UNFULFILLED
+    reason = "Unfulfilled"
+    end = "the brake unfulfilled has ended: the size may grow again"
 
-def message(short: Shortfall) -> str:
-    """Return why the brake is on."""
-    return (
-        f"{short.missing} of {short.asked} that were asked for have not arrived, and since "
-        f"{time_text(short.since)} there were never more than {short.most}; the size does not grow until more "
-        "arrive"
-    )
+    percent: Percent = 30
+    """Applies when more than this share of the size is missing, and at least 3 instances."""
+    progress_deadline: PositiveDuration = timedelta(minutes=10)
+    """How long the number of instances must not have reached a new high."""
+
+    @property
+    def text(self) -> str:
+        """Return its effect in words."""
+        span = format_duration(self.progress_deadline)
+        return f"no scale-out after more than {self.percent} % was missing for {span} without progress"
+
+    def follow(self, before: "BrakeMemory", cycle: Cycle) -> Mapping[str, object]:
+        """Return the shortfall of the target's state."""
+        state = cycle.state
+        return {"shortfall": before.shortfall if state is None else self._shortfall(before.shortfall, state, cycle.now)}
+
+    def _shortfall(self, known: Shortfall | None, state: TargetState, now: datetime) -> Shortfall | None:
+        asked, there = state.replicas, state.status_replicas
+        missing = asked - there
+        if missing < MIN_MISSING * heaviest(state) or 100 * missing <= self.percent * asked:
+            return None
+        if known is None or there > known.most:
+            return Shortfall(now, there, missing, asked, stalled=False)
+        return Shortfall(known.since, known.most, missing, asked, stalled=now - known.since > self.progress_deadline)
+
+    @staticmethod
+    def cause(memory: "BrakeMemory") -> Shortfall | None:
+        """Return the shortfall without progress."""
+        return memory.shortfall if memory.shortfall is not None and memory.shortfall.stalled else None
+
+    @staticmethod
+    def is_same(before: Shortfall, after: Shortfall) -> bool:
+        """Return True: a shortfall ends before another one begins."""
+        return True
+
+    def said(self, cause: Shortfall, cycle: Cycle) -> tuple[str, Direction]:
+        """Return what is missing, and until when the size does not grow."""
+        missing = f"{cause.missing} of {cause.asked} that were asked for have not arrived"
+        most = f"since {time_text(cause.since)} there were never more than {cause.most}"
+        return f"{missing}, and {most}; the size does not grow until more arrive", Direction.OUT
