@@ -10,12 +10,11 @@ from autoscaler.config.entries import Entries
 from autoscaler.config.judgement import expressions
 from autoscaler.config.problems import Problems
 from autoscaler.config.settings import NotifySettings, PrometheusSource, UnknownExpression
-from autoscaler.cron import joins_days_by_and
 from autoscaler.errors import Problem
 from autoscaler.fields.find_values import Loc, find_values
+from autoscaler.fields.types import HintedSection
 from autoscaler.net.files import unreadable_for_others, unwritable
 from autoscaler.net.programs import unusable
-from autoscaler.rules.schedules import EntryKeys
 from autoscaler.target import ExistingFile, Program, SharedFile
 
 
@@ -42,7 +41,10 @@ def add_hints(hints: Problems, entries: Entries, connections: Connections) -> No
     _add_unshared_files(hints, connections)
     _add_absent_programs(hints, entries, connections)
     _add_beyond_total(hints, entries, connections)
-    _add_doubtful_days(hints, entries)
+    for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
+        for loc, hinted in find_values(section, HintedSection, (key,)):
+            for name, message in hinted.hints():
+                hints.add((*loc, name), message)
 
 
 def _add_unshared_files(hints: Problems, connections: Connections) -> None:
@@ -75,19 +77,6 @@ def _add_beyond_total(hints: Problems, entries: Entries, connections: Connection
                 "maxTotal; raise it"
             )
             hints.add(("adapters", name, "maxTotal"), message)
-
-
-def _add_doubtful_days(hints: Problems, entries: Entries) -> None:
-    """Add the cron expressions whose two day fields are joined by "and", where "or" is usual."""
-    for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
-        for loc, entry in find_values(section, EntryKeys, (key,)):
-            for name, expression in (("cron", entry.cron), ("until", entry.until)):
-                if expression is not None and joins_days_by_and(expression):
-                    message = (
-                        "a day must match both day fields, because one of them begins with `*`; write its days out, "
-                        "as in 1-31/2, if a match of either is meant"
-                    )
-                    hints.add((*loc, name), message)
 
 
 def unknown_expressions(document: YamlDocument, entries: Entries) -> tuple[UnknownExpression, ...]:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import timedelta
 from heapq import nsmallest
 from operator import attrgetter
@@ -74,6 +74,14 @@ def absolute(path: Path, info: ValidationInfo) -> Path:
 
 class Section(AdapterSettings):
     """Base of the file's sections."""
+
+
+class HintedSection(Section):
+    """Base of sections that can be valid and probably not what is meant."""
+
+    def hints(self) -> Iterator[tuple[str, str]]:
+        """Yield the keys with such values, each with what to do."""
+        raise NotImplementedError
 
 
 def _plain_key(text: str) -> str:

@@ -75,13 +75,13 @@ def limit(
 ) -> Step:
     """Apply the limits with `behavior`: the bounds, and what the policies still allow in their periods."""
     if desired > current:
-        allowed = max(current, _scale_up_limit(current, behavior.scale_up, ups, downs, now))
+        allowed = max(current, _reachable(current, behavior.scale_up, ups, downs, now, rising=True))
         if allowed < bounds.maximum.size and desired > allowed:
             return Step(HPA, Reason.SCALE_UP_LIMIT, desired, allowed, f"the scaleUp policies allow {allowed} for now")
         if desired > bounds.maximum.size:
             return too_many(desired, bounds.maximum)
     elif desired < current:
-        allowed = min(current, _scale_down_limit(current, behavior.scale_down, ups, downs, now))
+        allowed = min(current, _reachable(current, behavior.scale_down, ups, downs, now, rising=False))
         if allowed > bounds.minimum.size and desired < allowed:
             return Step(
                 HPA, Reason.SCALE_DOWN_LIMIT, desired, allowed, f"the scaleDown policies allow {allowed} for now"
@@ -91,35 +91,28 @@ def limit(
     return _within(desired, bounds)
 
 
-def _scale_up_limit(
-    current: int, rules: ScalingRules, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], now: datetime
+def _reachable(
+    current: int,
+    rules: ScalingRules,
+    ups: Sequence[ScaleEvent],
+    downs: Sequence[ScaleEvent],
+    now: datetime,
+    *,
+    rising: bool,
 ) -> int:
+    """Return how far the policies of one direction let the size go now."""
     if rules.select_policy is SelectPolicy.DISABLED:
         return current
-    limits = []
+    sign, limits = 1 if rising else -1, list[int]()
     for policy in rules.policies:
         start = _period_start(current, ups, downs, now - policy.period)
         if policy.type is PolicyType.PODS:
-            limits.append(start + policy.value)
-        else:  # in floating point, as in Kubernetes: 1.1 x 10 rounds up to 12
-            limits.append(math.ceil(start * (1 + policy.value / 100)))
-    return min(limits) if rules.select_policy is SelectPolicy.MIN else max(limits)
-
-
-def _scale_down_limit(
-    current: int, rules: ScalingRules, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], now: datetime
-) -> int:
-    if rules.select_policy is SelectPolicy.DISABLED:
-        return current
-    limits = []
-    for policy in rules.policies:
-        start = _period_start(current, ups, downs, now - policy.period)
-        if policy.type is PolicyType.PODS:
-            limits.append(start - policy.value)
-        else:  # truncated, as in Kubernetes: 7.2 becomes 7
-            limits.append(int(start * (1 - policy.value / 100)))
-    # Max selects the largest change, so the lowest size.
-    return max(limits) if rules.select_policy is SelectPolicy.MIN else min(limits)
+            limits.append(start + sign * policy.value)
+        else:  # in floating point, as in Kubernetes: 1.1 x 10 rounds up to 12, and 7.2 is truncated to 7
+            exact = start * (1 + sign * policy.value / 100)
+            limits.append(math.ceil(exact) if rising else int(exact))
+    selects_higher = rising is not (rules.select_policy is SelectPolicy.MIN)  # Max selects the largest change
+    return max(limits) if selects_higher else min(limits)
 
 
 def _period_start(current: int, ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], cutoff: datetime) -> int:

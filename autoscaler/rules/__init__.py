@@ -106,7 +106,7 @@ def with_rules(plan: Plan, scaler: Autoscaler, state: TargetState, measured: Mea
 
 @lru_cache(maxsize=2**14)  # 10,000 autoscalers have few different rules, and share their plans
 def _plan(rules: Rules) -> Plan:
-    found = [rules.find(kind) or kind.default() for kind in RULES]
+    found = [rules.find(kind) or (kind() if kind.by_default else None) for kind in RULES]
     mine = tuple([each for each in found if each is not None])
     names = frozenset([each.name for each in mine])
     others = [kind.condition for kind in RULES if kind.condition is not None and kind.name not in names]

@@ -29,11 +29,7 @@ class Manual(Rule):
     """What operators ask for while the daemon runs."""
 
     name = "manual"
-
-    @classmethod
-    def default(cls) -> "Manual":
-        """Return the rule: every autoscaler has it."""
-        return cls()
+    by_default = True
 
     def follow(self, cycle: Cycle, memory: None) -> Said:
         """Return the bounds of an override, the hold of a pause, and an event for each that expired."""

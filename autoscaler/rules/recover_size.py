@@ -119,6 +119,7 @@ class RecoverSize(Rule):
     documents = (ShownReset,)
     notices = MappingProxyType({SIZE_RESET: NoticeType.RESET})
     follows_target = True
+    by_default = True
 
     recovers: bool = True
 
@@ -126,11 +127,6 @@ class RecoverSize(Rule):
     def configured(cls, written: Written[Keys]) -> "RecoverSize | None":
         """Return the rule if it recovers nothing; else the default one counts."""
         return None if written.body.recover_size else cls(recovers=False)
-
-    @classmethod
-    def default(cls) -> "RecoverSize":
-        """Return the rule that lets a size return."""
-        return cls()
 
     def simulated(self) -> "RecoverSize":
         """Return the rule that recovers nothing."""

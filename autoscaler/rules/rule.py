@@ -217,6 +217,8 @@ class Rule(ConfiguredRule):
     """
     condition: ClassVar[str | None] = None
     """The type of its condition; None: it has none."""
+    by_default: ClassVar[bool] = False
+    """Whether an autoscaler that does not configure it has it too, with the defaults of its settings."""
 
     documents: ClassVar[Sequence[type[Shown]]] = ()
     """Its own keys of the API's documents, each with what `describe` and the page say of them."""
@@ -231,7 +233,7 @@ class Rule(ConfiguredRule):
 
     @classmethod
     def configured(cls, written: Written[Any]) -> Self | None:
-        """Return the rule as an autoscaler's sections have it; None: they do not configure it, and `default` counts."""
+        """Return the rule as an autoscaler's sections have it; None: they do not configure it."""
         return None
 
     @classmethod
@@ -251,11 +253,6 @@ class Rule(ConfiguredRule):
     def hints(cls, written: Written[Any]) -> Iterable[tuple[Loc, str]]:
         """Return what is probably not meant: the place in the autoscaler, and the message."""
         return ()
-
-    @classmethod
-    def default(cls) -> Self | None:
-        """Return the rule of an autoscaler that does not configure it; None: it has none."""
-        return None
 
     def follow(self, cycle: Cycle, memory: Any) -> Said:
         """Return what it says: the first stage of every cycle, also while the target cannot be read.

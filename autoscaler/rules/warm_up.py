@@ -45,6 +45,7 @@ class WarmUp(Rule):
     name = "warm_up"
     keys = Keys
     documents = (ShownWarmUp,)
+    by_default = True
 
     duration: timedelta | None = None
     """None: the target's own."""
@@ -59,11 +60,6 @@ class WarmUp(Rule):
         """Return the warm-up of an autoscaler without samples of instances."""
         if written.body.warm_up and not any(each.of_instances for each in written.metrics):
             yield ("warmUp",), "no metric has a sample for each instance, so a warm-up changes nothing; remove it"
-
-    @classmethod
-    def default(cls) -> "WarmUp":
-        """Return the rule that follows the target's own warm-up."""
-        return cls()
 
     def set_aside(self, state: TargetState, now: datetime) -> SetAside | None:
         """Return the target's instances that warm up; None: there is no warm-up."""

@@ -121,7 +121,7 @@ class BrakeMemory(Struct, frozen=True, gc=False):
     """While the brake is on."""
     outage: Outage | None = None
     active: tuple[ActiveBrake, ...] = ()
-    """The configured brakes, in the order in which they give the reason for a hold."""
+    """The brakes that are on, in the order in which they give the reason for a hold."""
 
 
 _NOTHING: Final = BrakeMemory()

@@ -1,6 +1,6 @@
 """The keys of schedules in the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -16,10 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from autoscaler.cron import check_cron
+from autoscaler.cron import check_cron, joins_days_by_and
 from autoscaler.fields.types import (
     CountOrZero,
     Flag,
+    HintedSection,
     PositiveDuration,
     ScheduleName,
     Section,
@@ -68,7 +69,7 @@ OpenTime: TypeAlias = Annotated[PositiveDuration, at_most(MAX_OPEN)]
 LeadTime: TypeAlias = Annotated[Duration, at_most(_MAX_LEAD)]
 
 
-class EntryKeys(Section):
+class EntryKeys(HintedSection):
     """Bounds at times of the calendar: `cron` with `duration` or `until`, or `start` and `end`."""
 
     cron: Cron | None = None
@@ -112,6 +113,16 @@ class EntryKeys(Section):
         if self.replace and low is None:
             raise ValueError("`replace` applies to minReplicas; add that, or remove it")
         return self
+
+    def hints(self) -> Iterator[tuple[str, str]]:
+        """Yield the expressions whose two day fields are joined by "and", where "or" is usual."""
+        for name, expression in (("cron", self.cron), ("until", self.until)):
+            if expression is not None and joins_days_by_and(expression):
+                message = (
+                    "a day must match both day fields, because one of them begins with `*`; write its days out, as in "
+                    "1-31/2, if a match of either is meant"
+                )
+                yield name, message
 
     def spec(self, name: str) -> ScheduleEntry:
         """Return the frozen entry."""
