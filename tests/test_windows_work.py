@@ -77,7 +77,7 @@ def test_entries_with_the_same_times_share_their_windows(made: list[datetime]) -
     assert _pass(same, _BEGIN, made) == 1
 
 
-def test_what_no_entry_uses_is_forgotten() -> None:
+def test_a_calendar_that_no_entry_uses_is_forgotten() -> None:
     """A reload replaces all entries."""
     entries = _different(10)
     for entry in entries:

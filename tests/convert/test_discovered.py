@@ -43,7 +43,7 @@ def test_a_policy_becomes_an_autoscaler(tmp_path: Path) -> None:
     assert not scaler.dry_run
 
 
-def test_it_is_a_dry_run_until_live(tmp_path: Path) -> None:
+def test_a_discovered_autoscaler_is_a_dry_run_until_live(tmp_path: Path) -> None:
     """Also where the policy says so itself."""
     assert scaler_of(policy(), settings(tmp_path, live=False)).dry_run
     own = policy(body={"target": [{"nomad": [{"dry-run": True}]}]})
@@ -88,7 +88,7 @@ def test_a_group_with_a_slash_keeps_its_job(tmp_path: Path) -> None:
     assert 'job="cache",task_group="api/v1"' in scaler.metrics[0].query.expr
 
 
-def test_its_differences_are_said(tmp_path: Path) -> None:
+def test_the_differences_of_a_policy_are_notes(tmp_path: Path) -> None:
     """They do not keep it from scaling: the import names the same."""
     said = found(policy(body={"cooldown": "1m30s"}), settings(tmp_path)).notes
     assert any("does nothing for 1m30s after scaling out" in each for each in said)
@@ -120,13 +120,13 @@ REFUSED: Final = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_carried_over_is_named(tmp_path: Path, case: str) -> None:
+def test_a_part_of_a_policy_that_cannot_be_carried_over_is_named(tmp_path: Path, case: str) -> None:
     """A part of a policy could scale to what the whole never asks for."""
     value, message = REFUSED[case]
     assert message in refusal(value, settings(tmp_path))
 
 
-def test_what_no_grant_includes_is_named(tmp_path: Path) -> None:
+def test_a_target_that_no_grant_includes_is_named(tmp_path: Path) -> None:
     """A grant of the namespace is not a grant of each job in it."""
     given = settings(tmp_path)
     assert "no grant includes it" in refusal(policy(), given, TargetRef("nomad", "pay/app", "shop"))
@@ -139,7 +139,7 @@ def test_a_source_that_is_not_granted_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [{}, {"Policy": 3, "Target": {}}, {"kind": "Deployment"}, policy(Policy=[[]])])
-def test_what_is_no_policy_is_named(tmp_path: Path, value: Mapping[str, Any]) -> None:
+def test_a_value_that_is_no_policy_is_an_error(tmp_path: Path, value: Mapping[str, Any]) -> None:
     """An answer of any form costs its own target alone."""
     with pytest.raises(ConfigError):
         read_version(TargetPolicy(TARGET, value), settings(tmp_path))

@@ -18,7 +18,7 @@ ALONE = pytest.mark.parametrize("option", ["--once", "--dry-run"])
 
 
 @ALONE
-def test_it_is_refused_while_another_daemon_leads(hosts: Hosts, option: str) -> None:
+def test_a_single_cycle_or_dry_run_is_refused_while_another_daemon_leads(hosts: Hosts, option: str) -> None:
     """It would take the lease, and the other daemon would scale nothing meanwhile."""
     one = hosts.start("one")
     done = hosts.attempt("two", option)
@@ -31,7 +31,7 @@ def test_it_is_refused_while_another_daemon_leads(hosts: Hosts, option: str) -> 
 
 
 @ALONE
-def test_it_is_refused_while_another_daemon_stands_by(hosts: Hosts, option: str) -> None:
+def test_a_single_cycle_or_dry_run_is_refused_while_another_daemon_stands_by(hosts: Hosts, option: str) -> None:
     """That daemon may be about to lead."""
     one = hosts.start("one")
     one.run("resign")

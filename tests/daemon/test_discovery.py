@@ -109,7 +109,7 @@ def test_a_job_is_scaled_by_its_policy(nomad: NomadServer, prometheus: str, tmp_
         }
 
 
-def test_it_is_a_dry_run_until_live(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
+def test_a_discovered_autoscaler_is_a_dry_run_until_live(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
     """It decides and writes nothing; then `live: true` and a reload let it write."""
     nomad.register(sized("dry"))
     with discovering(tmp_path, nomad.url, prometheus, live=False) as daemon:

@@ -18,7 +18,7 @@ def hanging(where: str) -> dict[str, Any]:
     return {"third": {"type": "hanging", "where": where}}
 
 
-def test_it_starts_during_an_outage_and_reports_it(folder: Path) -> None:
+def test_the_daemon_starts_during_an_outage_and_reports_it(folder: Path) -> None:
     """It is ready without Prometheus, and scales when Prometheus returns."""
     port = free_port()
     config = write_config(folder, f"http://127.0.0.1:{port}", [autoscaler("web", "vector(2)")])

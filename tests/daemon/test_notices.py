@@ -29,7 +29,7 @@ def until(daemon: RunningDaemon, true: Callable[[], bool], receiver: Receiver) -
     daemon.until(true, f"notices; there are {receiver.types}")
 
 
-def test_what_happens_is_told(folder: Path, prometheus: str) -> None:
+def test_each_kind_of_notice_reaches_the_receiver(folder: Path, prometheus: str) -> None:
     with receiving() as receiver, running_daemon(configured(folder, prometheus, receiver)) as daemon:
         until(daemon, lambda: receiver.types == ["scaled"], receiver)
         configured(folder, prometheus, receiver, "vector(9)")

@@ -117,7 +117,7 @@ def test_nothing_is_found_before_the_first_look(bench: Bench) -> None:
     assert (connection.at, connection.found, connection.failures) == (None, 0, ())
 
 
-def test_what_is_found_is_followed(bench: Bench) -> None:
+def test_a_found_policy_is_followed(bench: Bench) -> None:
     """Until then `turn` says that something differs."""
     assert bench.look() == ["shop.cache.app"]
     assert not bench.discoveries.turn()
@@ -125,7 +125,7 @@ def test_what_is_found_is_followed(bench: Bench) -> None:
     assert (connection.at, connection.found) == (bench.clock.now(), 1)
 
 
-def test_what_could_not_be_followed_is_put_off(bench: Bench) -> None:
+def test_a_policy_that_could_not_be_followed_is_put_off(bench: Bench) -> None:
     """The daemon tries again, and not every second."""
     bench.discoveries.turn()
     for thread in [each for each in threading.enumerate() if each.name == "discover-nomad"]:
@@ -146,7 +146,7 @@ def test_a_look_is_due_after_a_period(bench: Bench) -> None:
     assert bench.back.known == [[], [APP]]
 
 
-def test_what_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
+def test_a_policy_that_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
     """A thousand policies may take longer than one look may."""
     first: dict[TargetRef, Policy | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
     second: dict[TargetRef, Policy | TargetError] = {**policies(APP, WEB)}

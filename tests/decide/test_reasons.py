@@ -36,7 +36,7 @@ def test_a_size_that_the_window_raises_is_said_to_be() -> None:
         )
 
 
-def test_what_is_wanted_under_a_pause_has_its_reason() -> None:
+def test_a_size_that_is_wanted_under_a_pause_has_its_reason() -> None:
     """The pause says why the size stays, and not why another one is wanted."""
     pause = Pause(Direction.BOTH, "ann", "deploy", NOW, None)
     override = Override(5, None, "bob", "event", NOW, None)

@@ -67,7 +67,7 @@ def test_the_variables_find_data(prometheus: PrometheusServer) -> None:
         assert all(label in series["metric"] for series in prometheus.wait_for(selector))
 
 
-def test_it_can_be_imported_anywhere() -> None:
+def test_the_dashboard_can_be_imported_anywhere() -> None:
     """Each panel uses the selected data source and fetches nothing from another host."""
     sources = [panel["datasource"] for panel in PANELS] + [each["datasource"] for p in PANELS for each in p["targets"]]
     assert all(source == DATASOURCE for source in sources)

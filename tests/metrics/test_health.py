@@ -122,7 +122,7 @@ def test_one_failed_query_is_no_outage() -> None:
     assert known.source.error == str(REFUSED), "what was wrong last can still be read"
 
 
-def test_what_is_refused_under_a_grant_is_a_warning() -> None:
+def test_a_refused_file_or_policy_of_a_grant_is_a_warning() -> None:
     """At most twenty problems are listed, with the number of all."""
     grants, known = {"shop": Grant("shop-", 4), "pay": Grant("pay-", 4)}, Known()
     settings = Settings(Path("a.yaml"), {}, {}, (), grants=grants, owners={"pay-api": "pay"})

@@ -19,7 +19,7 @@ class Seen(Struct, frozen=True):
     by_name: dict[str, datetime] = {}
 
 
-def test_what_rules_remember_moves_with_the_clock_and_what_operators_asked_for_does_not() -> None:
+def test_memories_of_rules_move_with_the_clock_and_pauses_of_operators_do_not() -> None:
     """Bytes of a rule that is not installed stay as they are: nobody knows what they say."""
     manual = ManualControls(Pause(Direction.IN, "ann", "", AT, AT))
     memories = Memories({"seen": Seen(AT, (("a", AT),), {"b": AT}), "weather": b"\xff"})

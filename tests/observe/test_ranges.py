@@ -90,7 +90,7 @@ def test_not_a_number_is_a_sample() -> None:
     assert [str(point.value) for point in first.points] == ["nan"]
 
 
-def test_native_histograms_are_marked() -> None:
+def test_a_native_histogram_is_a_point_without_a_value() -> None:
     histogram = [GRID.seconds(1), {"count": "1", "sum": "2", "buckets": []}]
     found = list(parse({"metric": {"a": "1"}, "histograms": [histogram]}).results(3))
     assert [each.points for each in found] == [(), (Point({"a": "1"}, None),), ()]

@@ -152,7 +152,7 @@ def test_metrics_of_one_name_are_answered_by_their_queries(project: Project, sta
     assert project.run()[0] == 0
 
 
-def test_what_was_written_before_the_windows_are_known_is_no_expectation(project: Project, state: Path) -> None:
+def test_a_write_before_the_windows_are_known_is_no_expectation(project: Project, state: Path) -> None:
     """The scale-in at 08:12 follows from recommendations that are older than the test."""
     project.configure(per_instance())
     with lived(project, state, {"values": {}, "load": {"load": "40x6 20"}, "replicas": 4}) as run:

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 FOUND_AGAIN = '"event": "workers_found_again"'
 
 
-def test_it_starts_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
+def test_the_service_starts_reloads_and_ends_in_its_sandbox(machine: Machine) -> None:
     """It runs as delivered: its own user, a secret as a credential, and no Prometheus."""
     machine.configure(DRY)
     started = machine.run("systemctl", "start", "autoscaler")

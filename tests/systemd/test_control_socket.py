@@ -23,7 +23,7 @@ def look(machine: Machine, path: str = FOLDER) -> str:
     return machine.run("stat", "--format=%U %G %a %F", path).stdout
 
 
-def test_it_is_made_at_boot(machine: Machine) -> None:
+def test_the_socket_is_made_at_boot(machine: Machine) -> None:
     """/run is empty at boot. The command is that of systemd-tmpfiles-setup.service."""
     machine.checked("rm", "-rf", PARENT)
     machine.checked("systemd-tmpfiles", "--create", "--remove", "--boot", "--exclude-prefix=/dev")
@@ -32,7 +32,7 @@ def test_it_is_made_at_boot(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("removed", [FOLDER, PARENT])
-def test_it_is_made_at_each_start_of_the_service(machine: Machine, removed: str) -> None:
+def test_the_socket_is_made_at_each_start_of_the_service(machine: Machine, removed: str) -> None:
     """If the folder is removed, operators are locked out only until the next start."""
     machine.configure(DRY)
     machine.checked(*MAKE)

@@ -41,7 +41,7 @@ def test_systemd_finds_no_problem(tmp_path: Path, drop_ins: tuple[Path, ...]) ->
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_it_is_sandboxed(tmp_path: Path) -> None:
+def test_the_unit_is_sandboxed(tmp_path: Path) -> None:
     """Only its needs are exempt: the network, sockets and the resolver."""
     threshold = f"--threshold={int(LEAST_EXPOSED * 10)}"
     judged = analyze("security", "--offline=true", threshold, str(installed(tmp_path)))

@@ -39,6 +39,6 @@ def test_a_simulation_that_does_not_fit_is_said_so_and_nothing_is_compared() -> 
     assert "MEASURE" in text(fit=fit(holds=True))
 
 
-def test_what_cannot_be_checked_is_said_so() -> None:
+def test_a_simulation_that_cannot_be_checked_says_so() -> None:
     """Before a daemon is installed nothing ran that could be simulated."""
     assert "Nothing shows whether the simulation fits" in text()

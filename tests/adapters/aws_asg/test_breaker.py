@@ -41,7 +41,7 @@ def test_scale_in_passes_while_launches_fail(cloud: Cloud, connection: LiveAdapt
     assert connection.state("less").hold == Hold()
 
 
-def test_it_tries_again_after_a_while_and_one_try_only(cloud: Cloud, connect: Connect) -> None:
+def test_the_breaker_allows_one_try_after_retry_after(cloud: Cloud, connect: Connect) -> None:
     """After retryAfter, one step is attempted; when it fails too, the wait starts again."""
     connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
     _failing(cloud, "again")

@@ -51,7 +51,7 @@ def test_the_messages_of_the_documentation_fit_it() -> None:
     [{"replicas": 3}, {"target": {"name": "web"}, "replicas": -1}, {"target": {"name": "web"}, "size": 3}],
     ids=["no target", "a negative size", "an unknown key"],
 )
-def test_it_refuses_what_the_daemon_refuses(entry: Any) -> None:
+def test_the_schema_refuses_what_the_daemon_refuses(entry: Any) -> None:
     """An author of a program tests with it."""
     with pytest.raises(ValidationError):
         validate("ObserveAnswer", {"targets": [entry]})

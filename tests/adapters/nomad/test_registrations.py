@@ -54,7 +54,7 @@ def test_a_registration_that_resets_the_count_is_told_from_scaling(direct: LiveA
     assert (again.before, again.id != found.id) == (2, True)
 
 
-def test_it_is_told_after_a_restart(direct: LiveAdapter, connect: Any, nomad: NomadServer) -> None:
+def test_a_registration_is_recognized_after_a_restart(direct: LiveAdapter, connect: Any, nomad: NomadServer) -> None:
     scaled(direct, nomad, "restarted")
     nomad.register(service("restarted", command="exec sleep 3601"))
     assert deployment(judged(connect(address=nomad.url), "restarted")).before == 3

@@ -22,7 +22,7 @@ def test_workers_that_die_together_count_once() -> None:
     assert backoff.until == 0.5
 
 
-def test_it_is_forgotten_after_a_steady_while() -> None:
+def test_a_failure_is_forgotten_after_ten_steady_seconds() -> None:
     """Ten seconds without a failure reset it; until then the cause stays visible."""
     backoff = Backoff()
     backoff.failed("web-1 ended", 0)

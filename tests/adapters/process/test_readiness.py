@@ -125,7 +125,7 @@ def _answer_once(server: socket.socket, first: bytes) -> None:
         connection.sendall(first)
 
 
-def test_what_a_probe_got_is_told_of_the_instance_and_once_of_the_target(
+def test_the_answer_to_a_probe_is_a_detail_of_the_instance_and_one_warning_of_the_target(
     harness: ProcessHarness, status: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong path would leave a pool unready for ever, without a word."""

@@ -18,7 +18,7 @@ def _entries(file: Path) -> list[dict[str, Any]]:
     return json.loads(file.read_text()) if file.exists() else []
 
 
-def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
+def test_the_file_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
     """Addresses are those of the instances' identities; labels tell pools apart and join samples."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(3), initialReplicas=2, targetsFile=str(file))
@@ -31,7 +31,7 @@ def test_it_names_the_workers_that_stay(build: Build, tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o644, "Prometheus runs as another user"
 
 
-def test_it_follows_the_size(build: Build, tmp_path: Path) -> None:
+def test_the_file_follows_the_size(build: Build, tmp_path: Path) -> None:
     """Prometheus would report an ended worker as down."""
     file = tmp_path / "web.json"
     harness = build(ports=free_ports(2), targetsFile=str(file))

@@ -34,7 +34,7 @@ def test_every_step_has_one_answer_in_order() -> None:
     assert values(list(fetched(server, asked).results())) == [float(1_000_003 + each) for each in range(500)]
 
 
-def test_what_is_refused_affects_only_its_own_block() -> None:
+def test_a_refused_query_affects_only_its_own_block() -> None:
     """For a minute, an expression may have had two series where it needs one."""
     first = BLOCK * 100
     error = QueryFailure("found duplicate series", outcome=Outcome.REFUSED)
@@ -53,7 +53,7 @@ def test_a_block_that_is_too_large_is_halved() -> None:
     assert len(server.asked) == 2 + 3 * BLOCK // 128, "what is too large is learnt once"
 
 
-def test_what_is_too_large_in_the_smallest_query_is_unknown() -> None:
+def test_an_answer_that_is_too_large_for_the_smallest_query_is_unknown() -> None:
     error = QueryFailure("query processing would load too many samples", outcome=Outcome.TOO_LARGE)
     server = FakePrometheus(FakeClock(), refusing(error, lambda _: True))
     assert fetched(server, span(BLOCK * 100, BLOCK)).refusal() is not None

@@ -161,7 +161,7 @@ def test_an_unknown_demand_is_not_saturated() -> None:
     assert demand.saturated_seconds == 0
 
 
-def test_what_was_configured_in_each_cycle_defines_its_demand() -> None:
+def test_the_configuration_of_each_cycle_defines_its_demand() -> None:
     """A reload changes what is on target, for the daemon and for every candidate alike."""
     first, second = scaler(QUEUE_15), scaler(replace(QUEUE_15, target=replace(QUEUE_15.target, value=30_000)))
     cycles = [cycle(0, 4, autoscaler=first), cycle(15, 4, autoscaler=second)]

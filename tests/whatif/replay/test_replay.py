@@ -80,7 +80,7 @@ def test_a_failed_reading_is_not_zero_for_a_candidate() -> None:
     assert desired(tried(life, replace(life.autoscaler, max_replicas=20)))[-1] is None
 
 
-def test_what_others_did_to_the_target_does_not_hold_a_candidate() -> None:
+def test_changes_of_the_target_by_others_do_not_hold_a_candidate() -> None:
     """Its size is its own: no deployment resets it, and nothing else sets it."""
     life = Life(size=8, scaler=scaler(CPU_60, maximum=10))
     life.cpu(60)

@@ -31,7 +31,7 @@ def seen(*instances: Instance) -> Observation:
     return Observation(TargetState(len(instances), len(instances), instances), ())
 
 
-def test_it_is_the_median_of_what_the_instances_show() -> None:
+def test_the_start_up_time_is_the_median_of_the_instances_times() -> None:
     found = learnt(instance("a", 10, 5), instance("b", 10, 7), instance("c", 20, 300))
     assert found == InstanceTime(seconds(7), TimeSource.INSTANCES)
 
@@ -48,7 +48,7 @@ def test_instances_that_started_in_the_record_come_first() -> None:
     assert learnt(*old).seconds == seconds(500)
 
 
-def test_it_begins_with_the_decision_that_asked_for_the_instance() -> None:
+def test_the_start_up_time_begins_with_the_decision_that_asked_for_the_instance() -> None:
     """A back end may take longer to start an instance than the instance to become ready. One that is replaced later
     was not asked for.
     """
