@@ -94,9 +94,24 @@ class Scenario:
 
 def read(path: Path) -> Iterator[Scenario]:
     """The scenarios of one file."""
+    return (_scenario(document) for document in _documents(path))
+
+
+def read_of_containers(path: Path) -> Iterator[Scenario]:
+    """The scenarios with a Resource metric, which is a container's instead.
+
+    The controller computes both in the same way; only the reason of a failure differs (horizontal.go,
+    computeStatusForContainerResourceMetric).
+    """
+    for document in _documents(path):
+        if any(metric["type"] == MetricType.RESOURCE for metric in document["spec"]["metrics"]):
+            text = json.dumps(document).replace('"type": "Resource"', '"type": "ContainerResource"')
+            yield _scenario(json.loads(text.replace("FailedGetResourceMetric", "FailedGetContainerResourceMetric")))
+
+
+def _documents(path: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        for line in lines:
-            yield _scenario(json.loads(line))
+        yield from map(json.loads, lines)
 
 
 def _at(seconds: float) -> datetime:

@@ -13,7 +13,7 @@ from autoscaler.rules import RULES
 from tests.conformance.__main__ import main
 from tests.conformance.compare import HPA_ALONE, WHOLE, Pipeline, compare, differences, play
 from tests.conformance.inert import INERT, Inert
-from tests.conformance.scenario import Scenario, read
+from tests.conformance.scenario import Scenario, read, read_of_containers
 
 DATA = Path(__file__).parent / "data"
 FIRST, SECOND = DATA / "hpa-1.36.jsonl.gz", DATA / "hpa-1.37.jsonl.gz"
@@ -55,6 +55,16 @@ each_rule = pytest.mark.parametrize("rule", INERT)
 def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees(file: Path, pipeline: Pipeline) -> None:
     """At once, before the whole takes its seconds."""
     assert differing(tenth(file), pipeline) == []
+
+
+@both_files
+def test_a_containers_resource_is_decided_as_an_instances(file: Path) -> None:
+    """No scenario was recorded with one."""
+    derived = list(islice(read_of_containers(file), 150))
+    assert len(derived) == 150
+    failed = [step for one in derived for step in one.steps if "ContainerResource" in str(step.expect)]
+    assert len(failed) > 50
+    assert differing(derived, WHOLE) == []
 
 
 @both_files
