@@ -114,7 +114,7 @@ class Commands(TyperGroup):
         name, *rest = args
         command = self.get_command(ctx, name)
         if command is None:
-            near = get_close_matches(name, COMMANDS, n=1)
+            near = get_close_matches(name, [*COMMANDS, *_AS_OPTIONS], n=1)
             ctx.fail(f"there is no command {name[:64]!r}" + (f"; did you mean {near[0]}?" if near else ""))
         before = [
             f"{option}={ctx.params[key]}"

@@ -1,25 +1,18 @@
 """`autoscaler check`: checks a configuration offline; with --live, also whether it would work."""
 
-import shutil
-import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.output import Form, error_lines, exit_on_error, show_values
+from autoscaler.cli.output import Form, error_lines, exit_on_error, screen, show, show_values
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
+from autoscaler.layout import BOLD, GREEN, RED
 from autoscaler.text import clean, count, listed
 
-if TYPE_CHECKING:
-    from autoscaler.cli.findings import Finding, Findings
-
-_NARROWEST: Final = 40
-"""Columns of a text beside its label on a narrow terminal."""
 _NAMED: Final = 5
 """Names in the last line."""
 
@@ -127,29 +120,17 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
 
     with exit_on_error():
         blocks = examine(settings, SystemClock(), configure(Level.WARNING), write_test=write_test)
+    on = screen()
     for block in blocks:
-        typer.echo(_title(block))
+        verdict = on.paint(RED, "would not work") if block.wrong else on.paint(GREEN, "ok")
+        show(["", f"{on.paint(BOLD, clean(block.title))}: {verdict}"])
         width = max((len(line.label) for line in block.lines), default=0)
         for line in block.lines:
-            typer.echo(_indented(line, width))
+            wrapped = on.wrap(f"{clean(line.label):<{width}}  {clean(line.text)}", 2, width + 2)
+            show(on.paint(RED if line.wrong else "", text) for text in wrapped)
     wrong = [clean(block.title) for block in blocks if block.wrong]
     typer.echo(f"\n{settings.path}: " + (f"would not work: {listed(wrong, _NAMED)}" if wrong else "all would work"))
     return not wrong
-
-
-def _title(block: "Findings") -> str:
-    verdict = typer.style("would not work", "red") if block.wrong else typer.style("ok", "green")
-    return f"\n{typer.style(clean(block.title), bold=True)}: {verdict}"
-
-
-def _indented(line: "Finding", width: int) -> str:
-    """Return a finding with its label: wrapped on a terminal; one line in a pipe, for `grep`."""
-    begin = f"  {clean(line.label):<{width}}  "
-    text = clean(line.text)
-    if sys.stdout.isatty():
-        room = max(_NARROWEST, shutil.get_terminal_size().columns - len(begin))
-        text = f"\n{' ' * len(begin)}".join(textwrap.wrap(text, room, break_on_hyphens=False))
-    return begin + (typer.style(text, "red") if line.wrong else text)
 
 
 def _queries(settings: Settings) -> set[tuple[str, str]]:

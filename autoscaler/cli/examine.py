@@ -3,9 +3,10 @@
 Adapters are foreign code: one that fails or hangs costs only its own findings.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
@@ -14,28 +15,77 @@ from autoscaler.model import Call, TargetRef
 from autoscaler.target import Adapter
 from autoscaler.threads import spawn
 
-GRACE_SECONDS: Final = 2.0
+_GRACE_SECONDS: Final = 2.0
 """Time after its deadline until a call counts as hanging."""
+_T = TypeVar("_T")
 
 
-def examine_addresses(
-    adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = GRACE_SECONDS
-) -> Iterator[Finding]:
-    """Yield a finding for each address that cannot serve. Cycles use only one address of a connection.
+class Examiner:
+    """Asks adapters. A call takes `seconds` at most, and counts as hanging `grace_seconds` later."""
 
-    Every adapter is asked at the same time, for `seconds` at most.
-    """
-    asked = {
-        name: spawn("examine", partial(_failing, adapter, Call(clock.now(), clock.monotonic() + seconds)))
-        for name, adapter in adapters.items()
-    }
-    for name, answer in asked.items():
+    def __init__(
+        self, adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = _GRACE_SECONDS
+    ) -> None:
+        self._adapters, self._clock = adapters, clock
+        self._seconds, self._grace_seconds = seconds, grace_seconds
+
+    def addresses(self) -> Iterator[Finding]:
+        """Yield a finding for each address that cannot serve. Cycles use only one address of a connection.
+
+        Every adapter is asked at the same time.
+        """
+        late = [f"the adapter did not examine its addresses within {self._seconds:g} s"]
+        asked = {name: self._ask(partial(_failing, adapter)) for name, adapter in self._adapters.items()}
+        for name, answer in asked.items():
+            for problem in self._answer(answer, late):
+                yield Finding(f"adapter {name}", problem, wrong=True)
+
+    def drains(self, names: Iterable[str]) -> Iterator[Finding]:
+        """Yield whether each of these connections may drain nodes."""
+        for name in names:
+            label = f"adapter {name}"
+            asked = self._ask(partial(_tried, label, "drains: ", "test of them", self._adapters[name].try_drain))
+            late = f"drains: the adapter did not answer within {self._seconds:g} s"
+            yield self._answer(asked, Finding(label, late, wrong=True))
+
+    def targets(
+        self, targets: Sequence[TargetRef], writable: frozenset[TargetRef]
+    ) -> Mapping[TargetRef, Sequence[Finding]]:
+        """Return the findings about each target: what would prevent scaling, and for `writable` ones the write test.
+
+        Every adapter is asked at the same time, about one target after another.
+        """
+        asked = [
+            spawn(
+                "examine", partial(self._one_by_one, adapter, [one for one in targets if one.adapter == name], writable)
+            )
+            for name, adapter in self._adapters.items()
+        ]
+        return {target: found for each in asked for target, found in each.result().items()}
+
+    def _one_by_one(
+        self, adapter: Adapter, targets: Sequence[TargetRef], writable: frozenset[TargetRef]
+    ) -> Mapping[TargetRef, Sequence[Finding]]:
+        """Return the findings of each target. An adapter takes one call at a time: one that hangs is asked no more."""
+        found: dict[TargetRef, Sequence[Finding]] = {}
+        late = [Finding("scaling", f"the adapter did not answer within {self._seconds:g} s", wrong=True)]
+        for target in targets:
+            found[target] = self._answer(self._ask(partial(_findings, adapter, target, target in writable)), late)
+            if found[target] is late:
+                text = f"not examined, because the adapter still hangs in the call for {target}"
+                skipped = [Finding("scaling", text, wrong=True)]
+                return {other: found.get(other, skipped) for other in targets}
+        return found
+
+    def _ask(self, work: Callable[[Call], _T]) -> "Future[_T]":
+        call = Call(self._clock.now(), self._clock.monotonic() + self._seconds)
+        return spawn("examine", partial(work, call))
+
+    def _answer(self, asked: "Future[_T]", late: _T) -> _T:
         try:
-            problems = answer.result(seconds + grace_seconds)
+            return asked.result(self._seconds + self._grace_seconds)
         except TimeoutError:
-            problems = [f"the adapter did not examine its addresses within {seconds:g} s"]
-        for problem in problems:
-            yield Finding(f"adapter {name}", problem, wrong=True)
+            return late
 
 
 def _failing(adapter: Adapter, call: Call) -> Sequence[str]:
@@ -45,67 +95,10 @@ def _failing(adapter: Adapter, call: Call) -> Sequence[str]:
         return [f"the adapter failed to examine its addresses: {named(error)}; report it to its author"]
 
 
-def try_drains(
-    adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = GRACE_SECONDS
-) -> Iterator[Finding]:
-    """Yield whether each of these connections may drain nodes. Every adapter is asked for `seconds` at most."""
-    for name, adapter in adapters.items():
-        try_drain = partial(adapter.try_drain, Call(clock.now(), clock.monotonic() + seconds))
-        asked = spawn("examine", partial(_tried, f"adapter {name}", "drains: ", "test of them", try_drain))
-        try:
-            yield asked.result(seconds + grace_seconds)
-        except TimeoutError:
-            yield Finding(f"adapter {name}", f"drains: the adapter did not answer within {seconds:g} s", wrong=True)
-
-
-def examine_targets(
-    adapters: Mapping[str, Adapter],
-    targets: Sequence[TargetRef],
-    writable: frozenset[TargetRef],
-    clock: Clock,
-    seconds: float,
-    grace_seconds: float = GRACE_SECONDS,
-) -> Mapping[TargetRef, Sequence[Finding]]:
-    """Return the findings about each target: what would prevent scaling, and for `writable` targets the write test.
-
-    Every adapter is asked at the same time, about one target after another. A call takes `seconds` at most.
-    """
-    of_adapter = {name: [target for target in targets if target.adapter == name] for name in adapters}
-    asked = [
-        spawn("examine", partial(_examine_one_by_one, adapters[name], mine, writable, clock, seconds, grace_seconds))
-        for name, mine in of_adapter.items()
-    ]
-    return {target: found for each in asked for target, found in each.result().items()}
-
-
-def _examine_one_by_one(
-    adapter: Adapter,
-    targets: Sequence[TargetRef],
-    writable: frozenset[TargetRef],
-    clock: Clock,
-    seconds: float,
-    grace_seconds: float,
-) -> Mapping[TargetRef, Sequence[Finding]]:
-    """Return the findings of each target. An adapter takes one call at a time, so one that hangs is asked no more."""
-    found: dict[TargetRef, Sequence[Finding]] = {}
-    for target in targets:
-        call = Call(clock.now(), clock.monotonic() + seconds)
-        asked = spawn("examine", partial(_findings, adapter, target, call, write_test=target in writable))
-        try:
-            found[target] = asked.result(seconds + grace_seconds)
-        except TimeoutError:
-            hangs = f"the adapter did not answer within {seconds:g} s"
-            skipped = f"not examined, because the adapter still hangs in the call for {target}"
-            found |= {other: (Finding("scaling", skipped, wrong=True),) for other in targets if other not in found}
-            found[target] = (Finding("scaling", hangs, wrong=True),)
-            break
-    return found
-
-
-def _findings(adapter: Adapter, target: TargetRef, call: Call, *, write_test: bool) -> Sequence[Finding]:
+def _findings(adapter: Adapter, target: TargetRef, write_test: bool, call: Call) -> Sequence[Finding]:
     found = [*_examined(adapter, target)]
     if write_test:
-        found.append(_tried("write", "", "write test", partial(adapter.try_write, target, call)))
+        found.append(_tried("write", "", "write test", partial(adapter.try_write, target), call))
     return found
 
 
@@ -118,10 +111,10 @@ def _examined(adapter: Adapter, target: TargetRef) -> Iterator[Finding]:
         yield Finding("scaling", problem, wrong=True)
 
 
-def _tried(label: str, what: str, test: str, attempt: Callable[[], str | None]) -> Finding:
+def _tried(label: str, what: str, test: str, attempt: Callable[[Call], str | None], call: Call) -> Finding:
     """Return what a write test came to. `what`: the beginning of the finding's text. `test`: its name."""
     try:
-        answer = attempt()
+        answer = attempt(call)
         return Finding(label, f"{what}not tested: this adapter has no {test}" if answer is None else f"{what}{answer}")
     except TargetForbidden as error:
         problem = str(error)

@@ -6,30 +6,24 @@ With `--write-test` it also sends each back end a write that changes no size, to
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
-from msgspec.structs import replace
-
-from autoscaler.cli.causes import Causes
-from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
+from autoscaler.cli.asking import Asking
+from autoscaler.cli.examine import Examiner
 from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, TargetUnavailable, bug, named
+from autoscaler.errors import AdapterError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
     Call,
-    Failure,
-    MetricSpec,
-    MetricType,
     Observation,
-    Reading,
     ScaleChange,
     Sighting,
     TargetRef,
@@ -37,13 +31,6 @@ from autoscaler.model import (
 )
 from autoscaler.net.programs import unusable
 from autoscaler.observe import Connection, Observer
-from autoscaler.observe.answers import Results
-from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
-from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import alone
-from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.result import QueryResult, ResultType
-from autoscaler.observe.run_queries import run_queries
 from autoscaler.rules.drain import DrainRule
 from autoscaler.target import Adapter, AdapterContext, load
 from autoscaler.text import count
@@ -51,9 +38,6 @@ from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0
 """The daemon's default period. The observer waits two thirds of it for answers."""
-_CAUSE_SECONDS: Final = 15.0
-"""The time for all questions about queries without a sample."""
-_ZERO: Final = "; if that means zero, say so in the expression, as in … or vector(0)"
 _CLOSE_SECONDS: Final = 2.0
 """The adapter contract permits one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,29 +52,29 @@ def examine(
     scaled, and whether nodes may be drained. `seconds`: the time for a cycle, and for each examination.
     """
     now = clock.now()
-    tally = _Tally()
-    with _connected(settings, clock, logger) as adapters:
+    with _connected(settings, clock, logger) as adapters, closing(Asking(settings, clock, seconds)) as asking:
         connections = {
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
         }
-        observer = Observer(settings.prometheus, connections, clock, logger, tally.queried)
+        observer = Observer(settings.prometheus, connections, clock, logger, asking.queried)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
             call = Call(now, clock.monotonic() + seconds)
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
-        unknown = _unknown(settings, tally, clock, seconds)
-        _ask_the_unused(settings, tally, clock, seconds)
-        seen = _with_causes(settings, seen, call.now, clock)
+        unknown = asking.unknown_expressions()
+        asking.ask_the_unused()
+        seen = {scaler.name: asking.with_causes(scaler, seen[scaler.name], now) for scaler in settings.autoscalers}
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
         writable = read if write_test else frozenset()
-        examined = examine_targets(adapters, list(targets), writable, clock, seconds)
-        addresses = list(examine_addresses(adapters, clock, seconds))
-        drains = list(try_drains(_draining(settings, adapters), clock, seconds)) if write_test else []
-    found = [*_sources(settings, tally), *_adapters(settings, adapters, seen), *addresses, *drains]
+        examiner = Examiner(adapters, clock, seconds)
+        examined = examiner.targets(list(targets), writable)
+        addresses = list(examiner.addresses())
+        drains = list(examiner.drains(_draining(settings))) if write_test else []
+    found = [*asking.findings(), *_adapters(settings, adapters, seen), *addresses, *drains]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)
@@ -101,11 +85,10 @@ def examine(
     return [*first, Findings("connections", found), *expressions, *blocks]
 
 
-def _draining(settings: Settings, adapters: Mapping[str, Adapter]) -> Mapping[str, Adapter]:
-    """Return the adapters that drain the nodes of autoscalers' instances."""
+def _draining(settings: Settings) -> Sequence[str]:
+    """Return the connections that drain the nodes of autoscalers' instances."""
     rules = [scaler.rules.find(DrainRule) for scaler in settings.autoscalers]
-    names = {rule.nomad.adapter for rule in rules if rule is not None and rule.nomad is not None}
-    return {name: adapters[name] for name in sorted(names)}
+    return sorted({rule.nomad.adapter for rule in rules if rule is not None and rule.nomad is not None})
 
 
 def _programs(scaler: Autoscaler) -> Iterator[Finding]:
@@ -114,22 +97,6 @@ def _programs(scaler: Autoscaler) -> Iterator[Finding]:
     command = () if rule is None else rule.command
     if command and (problem := unusable(command[0])):
         yield Finding("drain", problem, wrong=True)
-
-
-class _Tally:
-    """Counts the queries to each Prometheus."""
-
-    def __init__(self) -> None:
-        self.answered: dict[str, list[float]] = {}
-        """Source -> the duration of each query, in seconds."""
-        self.failed: dict[str, list[QueryFailure]] = {}
-
-    def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
-        """Count one query."""
-        if failure is None:
-            self.answered.setdefault(prometheus, []).append(seconds)
-        else:
-            self.failed.setdefault(prometheus, []).append(failure)
 
 
 class _LongSince(dict[str, Sighting]):
@@ -204,87 +171,6 @@ def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock
 def _close(adapters: Iterable[Adapter]) -> None:
     """Close all adapters at the same time, so that one that hangs does not delay the others."""
     wait([spawn("close", each.close) for each in adapters], timeout=_CLOSE_SECONDS)
-
-
-def _unknown(settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> Sequence[Finding]:
-    """Return the findings about the expressions that only their Prometheus can check."""
-    asked = [(each.problem.path, Question(each.prometheus, each.expr)) for each in settings.unknown_expressions]
-    answers = _ask([question for _, question in asked], settings, tally, clock, seconds)
-    return [_settled(path, question.prometheus, answers[question]) for path, question in asked]
-
-
-def _settled(path: str, prometheus: str, answer: QueryResult | QueryFailure) -> Finding:
-    if isinstance(answer, QueryFailure):
-        return Finding(path, str(answer), wrong=True)
-    if answer.type not in (ResultType.VECTOR, ResultType.SCALAR):
-        return Finding(path, f"prometheus {prometheus!r} answers with a {answer.type}, not one value each", wrong=True)
-    return Finding(path, f"prometheus {prometheus!r} knows its syntax: {count(len(answer.points), 'sample')}")
-
-
-def _ask_the_unused(settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> None:
-    """Query a constant from each Prometheus that no query uses."""
-    unused = settings.prometheus.keys() - tally.answered.keys() - tally.failed.keys()
-    _ask([Question(name, "vector(1)") for name in sorted(unused)], settings, tally, clock, seconds)
-
-
-def _ask(questions: Sequence[Question], settings: Settings, tally: _Tally, clock: Clock, seconds: float) -> Results:
-    """Return the answer to each question, or the failure."""
-    names = dict.fromkeys(question.prometheus for question in questions)
-    sources = {name: Prometheus(name, settings.prometheus[name], clock) for name in names}
-    call = Call(clock.now(), clock.monotonic() + seconds)
-    answers: dict[Question, QueryResult | QueryFailure] = {}
-    run_queries(
-        [alone(question) for question in dict.fromkeys(questions)], sources, call, clock, tally.queried, answers.update
-    )
-    for source in sources.values():
-        source.close()
-    return answers
-
-
-def _with_causes(
-    settings: Settings, seen: Mapping[str, Observation], now: datetime, clock: Clock
-) -> Mapping[str, Observation]:
-    """Return the observations, with the causes of queries without a sample, as far as Prometheus shows them."""
-    sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
-    deadline = clock.monotonic() + _CAUSE_SECONDS
-    causes = {name: Causes(source, now, deadline, clock) for name, source in sources.items()}
-    explained = {
-        scaler.name: replace(
-            seen[scaler.name],
-            readings=tuple(
-                _explained(metric, reading, causes)
-                for metric, reading in zip(scaler.metrics, seen[scaler.name].readings, strict=True)
-            ),
-        )
-        for scaler in settings.autoscalers
-    }
-    for source in sources.values():
-        source.close()
-    return explained
-
-
-def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Mapping[str, Causes]) -> Reading | Failure:
-    if not isinstance(reading, Unsampled):
-        return reading
-    what = no_sample(reading.query)
-    try:
-        cause = causes[reading.query.prometheus].of(reading.query)
-    except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
-        return replace(reading, message=f"{what}; the search for the cause failed: {bug(error)}")
-    if cause is None:
-        return replace(reading, message=f"{what}; query its parts in Prometheus, one by one")
-    zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
-    return replace(reading, message=f"{what}: {cause.text}{_ZERO if zero else ''}")
-
-
-def _sources(settings: Settings, tally: _Tally) -> Iterator[Finding]:
-    for name in settings.prometheus:
-        answered, failed = tally.answered.get(name, []), tally.failed.get(name, [])
-        text = f"{count(len(answered), 'query', 'queries')} answered"
-        text += f", the slowest in {max(answered):.2f} s" if answered else ""
-        text += f"; {len(failed)} failed" if failed else ""
-        wrong = bool(failed)
-        yield Finding(f"prometheus {name}", f"{text}: {failed[0]}" if wrong else text, wrong)
 
 
 def _adapters(

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from autoscaler.cli.examine import examine_addresses, examine_targets, try_drains
+from autoscaler.cli.examine import Examiner
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import Call, TargetRef
@@ -83,9 +83,8 @@ def ending() -> Iterator[threading.Event]:
 def found(adapters: dict[str, Adapter], *names: str, write_test: bool = True) -> dict[str, list[tuple[str, str, bool]]]:
     """By target, written as adapter/name."""
     targets = [TargetRef(*name.split("/")) for name in names]
-    findings = examine_targets(
-        adapters, targets, frozenset(targets) if write_test else frozenset(), SystemClock(), _SECONDS, 0.0
-    )
+    examiner = Examiner(adapters, SystemClock(), _SECONDS, 0.0)
+    findings = examiner.targets(targets, frozenset(targets) if write_test else frozenset())
     return {str(target): [(one.label, one.text, one.wrong) for one in findings[target]] for target in targets}
 
 
@@ -145,7 +144,7 @@ def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_fin
         "serves": WithAddresses(dict),
         "none": Plain(),
     }
-    found = list(examine_addresses(adapters, SystemClock(), 0.1, 0.1))
+    found = list(Examiner(adapters, SystemClock(), 0.1, 0.1).addresses())
     assert [finding.label for finding in found] == ["adapter hangs", "adapter fails", "adapter works"]
     texts = [finding.text for finding in found]
     assert texts[0] == "the adapter did not examine its addresses within 0.1 s"
@@ -169,7 +168,7 @@ def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_affects_no_other(
         "works": WithDrains(lambda: "permitted"),
         "none": Plain(),
     }
-    found = list(try_drains(adapters, SystemClock(), 0.1, 0.1))
+    found = list(Examiner(adapters, SystemClock(), 0.1, 0.1).drains(adapters))
     assert [(finding.label, finding.wrong) for finding in found] == [
         ("adapter hangs", True),
         ("adapter fails", True),
