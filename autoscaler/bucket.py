@@ -12,7 +12,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def tokens(self, now: float) -> float:
-        """How many there are; fewer than none: some are reserved."""
+        """Return the number of tokens; negative: some are reserved."""
         if self._at is not None:
             self._tokens += max(0.0, now - self._at) / self.interval_seconds
         self._tokens = min(self.burst, self._tokens)

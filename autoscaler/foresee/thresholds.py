@@ -48,7 +48,7 @@ def thresholds(
 ) -> Thresholds | None:
     """Return the thresholds of one metric; None when it failed, or its proposal does not rise with its value.
 
-    The latter is so while the instances that exist are not as many as the size says: then HPA's arithmetic can ask
+    That is so while more or fewer instances exist than the size says: then HPA's arithmetic can ask
     for less at a high value, or for more at a low one.
     """
     if outcome.failed or isinstance(reading, Failure) or not _settled(spec, outcome, state):

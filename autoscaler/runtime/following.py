@@ -1,4 +1,4 @@
-"""The configuration in force, and how all parts of the daemon follow the next one."""
+"""The configuration in force, and how all parts of the daemon take up the next one."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial

@@ -110,7 +110,7 @@ class WebServer:
             self._control.close()
 
     def follow(self, config: WebConfig | None, web: WebSettings, seconds: float = _FOLLOW_SECONDS) -> None:
-        """Follow new configurations: users, headers, limits, operators and the certificate's files.
+        """Take up new configurations: users, headers, limits, operators and the certificate's files.
 
         Raises ConfigError when a change needs a restart, and when it does not start within `seconds`; nothing is then
         changed.
