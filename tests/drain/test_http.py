@@ -1,59 +1,40 @@
 """Drains by HTTP: which address is asked, what ends the drain, and what is refused."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from autoscaler.model import AwaitingDrain, DrainOutcome
 from autoscaler.rules.drain import DrainRule, HttpDrainRule
 from tests.drain.backend import BackEnd, Shard
+from tests.servers.web import Answer, Request, answering
 
 
-class Instance(ThreadingHTTPServer):
+class Instance:
     """An instance that answers with these status codes, one after another; the last one stays."""
 
-    daemon_threads = True
-
     def __init__(self, *statuses: int) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
         self.statuses = list(statuses)
         self.paths: list[str] = []
+        self.address = ""
 
-
-class Handler(BaseHTTPRequestHandler):
-    """Of an Instance."""
-
-    server: Instance
-
-    def do_POST(self) -> None:
-        known = self.server.statuses
+    def answer(self, request: Request) -> Answer:
+        known = self.statuses
         status = known.pop(0) if len(known) > 1 else known[0]
-        self.server.paths.append(self.path)
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+        self.paths.append(request.target)
+        elsewhere = {"Location": f"http://{self.address}/elsewhere"} if status == 302 else {}
+        return Answer(status, b"", elsewhere)
 
 
 @contextmanager
 def running(*statuses: int) -> Iterator[Instance]:
-    with Instance(*statuses) as instance:
-        thread = threading.Thread(target=instance.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield instance
-        finally:
-            instance.shutdown()
-            thread.join()
+    instance = Instance(*statuses)
+    with answering(instance.answer) as url:
+        instance.address = url.removeprefix("http://")
+        yield instance
 
 
 @contextmanager
@@ -70,22 +51,22 @@ def shard(url: str, address: str, *, until: int = 200, seconds: float = 60, loca
 
 def test_an_instance_is_asked_until_it_says_that_it_is_drained() -> None:
     """Any other answer means that it still drains. Its name is escaped in the URL."""
-    with running(503, 404, 200) as instance, shard("http://{address}/drain?of={instance}", _address(instance)) as made:
+    with running(503, 404, 200) as instance, shard("http://{address}/drain?of={instance}", instance.address) as made:
         assert made.wait_for_release("i-1/a").outcome is DrainOutcome.DONE
         assert instance.paths == ["/drain?of=i-1%2Fa"] * 3
 
 
 def test_the_status_that_ends_a_drain_is_the_operators() -> None:
     """A program may answer 200 while it drains, and 410 when nothing is left."""
-    with running(200, 410) as instance, shard("http://{address}/", _address(instance), until=410) as made:
+    with running(200, 410) as instance, shard("http://{address}/", instance.address, until=410) as made:
         assert made.wait_for_release("i-1/a").outcome is DrainOutcome.DONE
         assert len(instance.paths) == 2
 
 
 def test_a_redirect_is_an_answer() -> None:
     """It could lead to another machine."""
-    with running(302) as instance, shard("http://{address}/", _address(instance)) as made:
-        made.wait_for_detail("i-1/a", f"{_address(instance)} answered 302")
+    with running(302) as instance, shard("http://{address}/", instance.address) as made:
+        made.wait_for_detail("i-1/a", f"{instance.address} answered 302")
         assert set(instance.paths) == {"/"}
 
 
@@ -122,7 +103,3 @@ def test_of_processes_only_loopback_is_asked() -> None:
     """A pool's workers are on this machine."""
     with shard("http://{address}/", "10.0.0.1:80") as made:
         made.wait_for_detail("i-1/a", "10.0.0.1:80 is not the address of a process here, so it is not asked")
-
-
-def _address(instance: Instance) -> str:
-    return f"127.0.0.1:{instance.server_port}"

@@ -1,12 +1,8 @@
 """A fake server that answers each request with a function of the test."""
 
-import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from email.message import Message
-from http.server import BaseHTTPRequestHandler
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -14,7 +10,8 @@ from autoscaler.config import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from tests.observe.build import CLOCK, NOW, call
-from tests.servers.web import serving
+from tests.servers import web
+from tests.servers.web import Answer, Request
 
 ONE = {
     "status": "success",
@@ -22,56 +19,10 @@ ONE = {
 }
 
 
-class Seen(NamedTuple):
-    """A received request."""
-
-    method: str
-    path: str
-    headers: Message
-    form: str
-    client: object
-
-
-class Request(BaseHTTPRequestHandler):
-    """A request to the fake server, answered by `reply` and `trickle`."""
-
-    protocol_version = "HTTP/1.1"
-    answer: Callable[["Request"], None]
-    seen: list[Seen]
-    stop: threading.Event
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        form = self.rfile.read(length).decode()
-        self.seen.append(Seen(self.command, self.path, self.headers, form, self.client_address))
-        type(self).answer(self)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def reply(self, body: bytes | dict[str, Any], status: int = 200, **headers: str) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"Content_Type": "application/json", **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def trickle(self, head: bytes, again: bytes) -> None:
-        """Send `head`, then `again` every 20 ms until the test ends."""
-        self.wfile.write(head)
-        while not self.stop.wait(0.02):
-            self.wfile.write(again)
-
-    def log_message(self, *_: Any) -> None:
-        """Log nothing: pytest shows failures."""
-
-
 class Fake:
     """A fake server's URL and its received requests."""
 
-    def __init__(self, url: str, seen: list[Seen]) -> None:
+    def __init__(self, url: str, seen: list[Request]) -> None:
         self.url = url
         self.seen = seen
 
@@ -89,11 +40,13 @@ class Fake:
 
 
 @contextmanager
-def answering(answer: Callable[[Request], None]) -> Iterator[Fake]:
-    stop, seen = threading.Event(), list[Seen]()
-    handler = type("Handler", (Request,), {"answer": answer, "seen": seen, "stop": stop})
-    with serving(handler) as url:
-        try:
-            yield Fake(url, seen)
-        finally:
-            stop.set()
+def answering(answer: Callable[[Request], Answer | None]) -> Iterator[Fake]:
+    """Run a fake server that answers with this function."""
+    seen = list[Request]()
+
+    def note(request: Request) -> Answer | None:
+        seen.append(request)
+        return answer(request)
+
+    with web.answering(note) as url:
+        yield Fake(url, seen)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -25,7 +24,8 @@ from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import FakeAdapter, call, metric, scaler, state
-from tests.observe.fake import Request, answering
+from tests.observe.fake import answering
+from tests.servers.web import Request
 from tests.waiting import PATIENCE_SECONDS, until
 
 Answer = tuple[int, dict[str, Any]]
@@ -52,8 +52,8 @@ class Scripted:
 
     def handle(self, request: Request) -> None:
         """Handle one request."""
-        form = parse_qs(request.seen[-1].form or urlsplit(request.path).query)
-        expr = form["query"][0]
+        form = request.form
+        expr = form["query"]
         with self._lock:
             self.asked.append(expr)
             self.encodings.append(request.headers["Accept-Encoding"])
@@ -64,7 +64,7 @@ class Scripted:
         found = _ASKED.search(expr)
         status, body = self.answer(found[1].split("|") if found else [])
         for each in body.get("data", {"result": ()})["result"]:
-            each["value"][0] = float(form["time"][0])
+            each["value"][0] = float(form["time"])
         with self._lock:
             self._inside -= 1
         request.reply(body, status)

@@ -13,8 +13,9 @@ from autoscaler.observe.methods import MAX_URL
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
 from tests.observe.build import NOW, call, metric, scaler
-from tests.observe.fake import ONE, Fake, Request, answering
+from tests.observe.fake import ONE, Fake, answering
 from tests.observe.scripted import Ahead, Scripted, Shard, scripted
+from tests.servers.web import Request
 
 LONG = "q" * 3000
 HOUR = 3600.0
@@ -28,7 +29,7 @@ class Proxy:
         self.status, self.answer = 200, ONE
 
     def handle(self, request: Request) -> None:
-        if (status := self.refused.get(request.command)) is not None:
+        if (status := self.refused.get(request.method)) is not None:
             request.reply(self.body, status, Content_Type="text/html")
         else:
             request.reply(self.answer, self.status)
@@ -141,15 +142,15 @@ class OnlyGets(Scripted):
         self.server, self.posts, self.longest = server, 0, 0
 
     def handle(self, request: Request) -> None:
-        url = len(self.url) + len(request.path)
-        if request.command == "POST":
+        url = len(self.url) + len(request.target)
+        if request.method == "POST":
             self.posts += 1
             request.reply(b"", 403)
         elif url > MAX_URL:
             request.reply(b"", 414)
         else:
             self.longest = max(self.longest, url)
-            assert parse_qs(urlsplit(request.path).query)
+            assert parse_qs(urlsplit(request.target).query)
             self.server.handle(request)
 
 
@@ -218,10 +219,10 @@ def test_the_second_method_has_the_time_that_is_left() -> None:
     """The deadline is the cycle's."""
 
     def answer(request: Request) -> None:
-        if request.command == "POST":
+        if request.method == "POST":
             request.reply(b"", 403)
         else:
-            request.stop.wait(60)
+            request.hang()
 
     with answering(answer) as fake:
         source = Source(fake)

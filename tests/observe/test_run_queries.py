@@ -19,7 +19,8 @@ from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
 from autoscaler.threads import NoThread
 from tests.observe.build import CLOCK, call
-from tests.observe.fake import ONE, Request, answering
+from tests.observe.fake import ONE, answering
+from tests.servers.web import Request
 from tests.waiting import PATIENCE_SECONDS, until
 
 QUESTIONS = (Question("main", "a"), Question("main", "b"), Question("main", "c"))
@@ -41,7 +42,7 @@ def answers_to(queries: Sequence[PlannedQuery], sources: Mapping[str, Prometheus
 
 def trickle_headers(request: Request) -> None:
     request.trickle(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a")
-    request.close_connection = True
+    request.drop()
 
 
 def test_two_queries_run_at_a_time() -> None:
