@@ -1,4 +1,4 @@
-"""Groups with Spot instances, as docs/aws-spot.md describes them.
+"""Groups with Spot instances, as docs/aws-asg.md describes them.
 
 Source: Amazon EC2 Auto Scaling User Guide, "Use Capacity Rebalancing to handle Amazon EC2 Spot interruptions".
 """
