@@ -11,5 +11,5 @@ pytestmark = pytest.mark.slow
 
 
 def test_after_a_day_the_daemon_is_as_before(tmp_path: Path) -> None:
-    """The short form has nine minutes of a day, with a kill, a reload and an outage."""
+    """The short form has three minutes of a day, with a kill, a reload and an outage."""
     held(rehearse(tmp_path, SHORT))

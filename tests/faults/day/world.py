@@ -25,6 +25,9 @@ from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
 
 SPEED: Final = 60.0
+"""How fast the daemon's clocks run."""
+SPEED_SHORT: Final = 5.0
+"""In the short form, which runs beside other tests: a deadline of seconds must not pass in a moment."""
 _STATE_BYTES: Final = 256 * 2**20
 """The size of the state's own file system, in bytes."""
 _STOPS_WITHIN_SECONDS: Final = 60.0
@@ -43,8 +46,10 @@ _PAGES: Final = (
 class World:
     """The events of the day act on it."""
 
-    def __init__(self, folder: Path, prometheus: Faults, clock: SteppedClock, load: Load, wanted: Wanted) -> None:
-        self.folder, self.prometheus, self.clock = folder, prometheus, clock
+    def __init__(
+        self, folder: Path, prometheus: Faults, clock: SteppedClock, load: Load, wanted: Wanted, speed: float
+    ) -> None:
+        self.folder, self.prometheus, self.clock, self._speed = folder, prometheus, clock, speed
         self.state = folder / "state"
         self.wanted = wanted
         self.names: Sequence[str] = ()
@@ -105,7 +110,7 @@ class World:
             waited = time.monotonic() - began
             assert waited < _PATIENCE_SECONDS, f"{len(late)} did not recover, among them {'; '.join(late[:3])}"
             time.sleep(0.2)
-        return (time.monotonic() - began) * SPEED / 60
+        return (time.monotonic() - began) * self._speed / 60
 
     def _not_decided(self, since: float) -> Sequence[str]:
         try:
@@ -147,11 +152,11 @@ class World:
 
 
 @contextmanager
-def world(folder: Path, autoscalers: int) -> Iterator[World]:
+def world(folder: Path, autoscalers: int, speed: float) -> Iterator[World]:
     """Run a world whose daemon has decided about each autoscaler once."""
     require_mounts()
     (folder / "prometheus").mkdir()
-    clock = SteppedClock(folder, SPEED)
+    clock = SteppedClock(folder, speed)
     with ExitStack() as stack:
         exporter = stack.enter_context(running_exporter())
         scraped = static("services", exporter.address)
@@ -159,7 +164,7 @@ def world(folder: Path, autoscalers: int) -> Iterator[World]:
         proxy = stack.enter_context(running_faults(server.url, clock))
         stack.enter_context(in_memory(folder / "state", _STATE_BYTES))
         load = Load(exporter, clock, folder / "state")
-        found = World(folder, proxy, clock, load, Wanted(autoscalers))
+        found = World(folder, proxy, clock, load, Wanted(autoscalers), speed)
         stack.callback(found.end)
         found.configure(found.wanted)
         load.start()
