@@ -33,13 +33,6 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
     "tuple_type": "a list",
 }
 _UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
-_REMOVED: Final[Mapping[str, str]] = {
-    "shadow": "a dry run decides from the real size in every cycle; remove it",
-    "startUpSeconds": "remove it; `autoscaler replay` has --start-up",
-    "serviceRate": "remove it; no rate of a queue is assumed",
-    "host": "remove it; what is on one machine belongs to the daemon there, whose state is an SQLite file",
-}
-"""Keys that no longer exist -> what to do instead."""
 _MAX_STEP: Final = 64
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """The errors that show the text that was found. In other errors it may be a secret."""
@@ -169,11 +162,9 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _UNKNOWN:
         key = str(details["loc"][-1])
-        if key == "kind" and value == "backlog":
-            return "unknown key; remove it: a queue is a metric like any other"
         if value is None and ")" in key:
             return f"unknown key, which is a part of an expression in braces; {BLOCK_STYLE}"
-        return f"unknown key; {_REMOVED.get(key) or suggest(key, known)}"
+        return f"unknown key; {suggest(key, known)}"
     if kind == "missing":
         return "is missing; it has no default"
     if kind == "value_error":

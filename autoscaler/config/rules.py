@@ -1,6 +1,6 @@
 """Rules about several parts of the file. They read plain values, so that they are checked beside other errors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
@@ -45,13 +45,11 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
         target = _target(body.get("scaleTargetRef"))
         if target is None:
             continue
-        place = (*loc, "scaleTargetRef")
-        _consult(target, place, connections, problems)
-        _consult_about_size(target, body.get("maxReplicas"), (*loc, "maxReplicas"), connections, problems)
+        _consult(target, body.get("maxReplicas"), loc, connections, problems)
         if (first := targets.setdefault(scaled(target), index)) != index:
             line = document.place(("autoscalers", first, "scaleTargetRef"))[0]
             message = f"{target} is already scaled by the autoscaler on line {line}; remove one of the two"
-            problems.add((*place, "name"), message)
+            problems.add((*loc, "scaleTargetRef", "name"), message)
 
 
 def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
@@ -127,37 +125,35 @@ def _target(ref: Any) -> TargetRef | None:
     return TargetRef(adapter, name, namespace, region)
 
 
-def _consult_about_size(
-    target: TargetRef, maximum: Any, place: tuple[str | int, ...], connections: Connections, problems: Problems
-) -> None:
-    section = connections.sections.get(target.adapter)
-    kind = connections.types.get(target.adapter)
-    if section is None or kind is None or type(maximum) is not int:
-        return
-    try:
-        wrong = kind.size_problem(target, maximum, section.settings)
-    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
-        wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
-    if wrong is not None:
-        problems.add(place, wrong)
-
-
-def _consult(target: TargetRef, place: tuple[str | int, ...], connections: Connections, problems: Problems) -> None:
-    """Adds what is wrong with a target."""
+def _consult(target: TargetRef, maximum: Any, loc: Loc, connections: Connections, problems: Problems) -> None:
+    """Adds what the adapter finds wrong with a target, and with its largest size."""
     kind, section = connections.types.get(target.adapter), connections.sections.get(target.adapter)
     if kind is None or section is None:
         return
-    try:
+
+    def target_problem() -> str | None:
         wrong = kind.target_problem(target, section.settings)
         kind.canonical(target, section.settings)
         kind.place(section.settings)
-    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
-        wrong = f"adapter {section.type!r} failed to check it: {named(error)}; report it"
-    if wrong is not None:
+        return wrong
+
+    if (wrong := _answer(section.type, target_problem)) is not None:
         key, _, message = wrong.partition(": ")
         if key not in _TARGET_KEYS:  # it says what is wrong, and not where
             key, message = "name", wrong
-        problems.add((*place, key), message)
+        problems.add((*loc, "scaleTargetRef", key), message)
+    if type(maximum) is int:
+        wrong = _answer(section.type, lambda: kind.size_problem(target, maximum, section.settings))
+        if wrong is not None:
+            problems.add((*loc, "maxReplicas"), wrong)
+
+
+def _answer(adapter: str, check: Callable[[], str | None]) -> str | None:
+    """Return what an adapter finds wrong, or that its check failed."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - an adapter is foreign code: what it raises is named
+        return f"adapter {adapter!r} failed to check it: {named(error)}; report it"
 
 
 def check_grants(grants: Mapping[str, Grant], connections: Connections, problems: Problems) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Discriminator,
     Field,
     PlainSerializer,
@@ -74,6 +75,8 @@ def absolute(path: Path, info: ValidationInfo) -> Path:
 
 class Section(AdapterSettings):
     """Base of the file's sections."""
+
+    model_config = ConfigDict(defer_build=True)  # one build for all of a file, when the first one is read
 
 
 class HintedSection(Section):

@@ -121,7 +121,6 @@ MISTAKES = {
     "a deadline shorter than one renewal": (SHARED + "ha: §{renewDeadline: 2s}\n", "ha", "renewDeadline 2s is not longer than 1.2 x retryPeriod 2s"),
     "renewals that are too frequent": (SHARED + "ha: {retryPeriod: §10ms}\n", "ha.retryPeriod", "10ms is too short; write at least 100ms"),
     "a pool and a shared state": (SHARED + "adapters: {a: {type: §process, pools: {web: {command: x}}}}\n", "adapters.a.type", "move the connection to a daemon of its own, with an SQLite state"),
-    "a host of a pool": (NONE + "adapters: {a: {type: process, §host: vm-1, pools: {web: {command: x}}}}\n", "adapters.a.host", "unknown key; remove it; what is on one machine belongs to the daemon there"),
     "a host for a type that has none": (NONE + "adapters: {a: {type: groups, §host: vm-1}}\n", "adapters.a.host", "unknown key"),
     "a sync period that is too short": (NONE + "controller: {syncPeriod: §999ms}\n", "controller.syncPeriod", "999ms is too short; write at least 1s"),
     "a negative tolerance": (NONE + "controller: {tolerance: §-0.1}\n", "controller.tolerance", "-0.1 is below 0"),
@@ -270,11 +269,6 @@ MISTAKES = {
     "a Deployment's key": (brakes("{unfulfilled: {§progressDeadlineSeconds: 600}}"), f"{B}.unfulfilled.progressDeadlineSeconds", "did you mean `progressDeadline`?"),
     "a share for a brake that has none": (brakes("{outsideChange: {§percent: 30}}"), f"{B}.outsideChange.percent", "unknown key; known: hold"),
     "an invalid brake of the controller": (f"controller: {{brakes: {{loss: {{hold: §-1m}}}}}}\n{NONE}", "controller.brakes.loss.hold", "is not a valid duration"),
-    # keys that no longer exist
-    "a service rate": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, §serviceRate: 2")), f"{M}.external.serviceRate", "unknown key; remove it; no rate of a queue is assumed"),
-    "a backlog": (metric(GOOD_METRIC.replace("value: 1}", "value: 1}, §kind: backlog")), f"{M}.external.kind", "unknown key; remove it: a queue is a metric like any other"),
-    "a shadow": ("controller: {§shadow: false}\nautoscalers: []\n", "controller.shadow", "unknown key; a dry run decides from the real size in every cycle; remove it"),
-    "a start-up time": ("controller: {§startUpSeconds: 90}\nautoscalers: []\n", "controller.startUpSeconds", "unknown key; remove it; `autoscaler replay` has --start-up"),
     # fallbacks
     "an empty fallback": (external("§{failureDurationSeconds: 60}"), f"{M}.external.fallback", "neither replicas nor query is given; add one of them"),
     "a fallback with replicas and a query": (external("{replicas: 2, query: §{expr: x}}"), f"{M}.external.fallback.query", "replicas and query are both given; remove one of them"),
