@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final, NamedTuple
@@ -10,10 +9,10 @@ from unittest import SkipTest
 
 import typer
 
-from autoscaler.cli.find_daemon import DEFAULT_CONFIG
-from autoscaler.cli.options import ConfigFile, duration
+from autoscaler.cli.find_daemon import configuration
+from autoscaler.cli.options import ConfigFile, OnlyTest, duration
 from autoscaler.cli.output import exit_on_error
-from autoscaler.config import Settings, load
+from autoscaler.config import Settings
 from autoscaler.errors import AdapterError, TargetError, named
 from autoscaler.fields.types import suggest
 from autoscaler.model import TargetRef
@@ -25,12 +24,6 @@ from autoscaler.text import clean, count
 _MISSING: Final = "-autoscaler-adapter-test"
 """Added to the target's name, names a target that does not exist."""
 _FOLDER: Final = "autoscaler-adapter-"
-
-
-class What(StrEnum):
-    """What is done with the adapter."""
-
-    TEST = "test"
 
 
 class _Chosen(NamedTuple):
@@ -105,7 +98,7 @@ class _Result(NamedTuple):
 
 
 def adapter(
-    what: Annotated[What, typer.Argument(metavar="ACTION", help="The only action is test.")],  # noqa: ARG001 - there is one
+    what: OnlyTest,  # noqa: ARG001 - there is one
     connection: Annotated[str, typer.Argument(metavar="CONNECTION", help="Its name in adapters.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="As in scaleTargetRef.name. It is scaled.")],
     *,
@@ -133,7 +126,7 @@ def adapter(
     wait = duration(patience, "--patience") or timedelta(0)
     ref = TargetRef(connection, target, namespace, region)
     with exit_on_error():
-        settings = load(config_file or DEFAULT_CONFIG)
+        settings = configuration(config_file)
         _check(settings, ref)
         chosen = _Chosen(ref, unscalable, (small, large), to_zero, victims, wait)
         _read_once(settings, chosen)

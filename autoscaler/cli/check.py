@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from autoscaler.cli.options import DEFAULT_CONFIG
 from autoscaler.cli.output import Form, error_lines, exit_on_error, screen, show, show_values
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
@@ -25,7 +26,7 @@ def check(
     *,
     config_file: Annotated[
         Path, typer.Option("--config.file", metavar="FILE", help="The file to check when no FILE is given.")
-    ] = Path("/etc/autoscaler/autoscaler.yaml"),
+    ] = DEFAULT_CONFIG,
     live: Annotated[
         bool, typer.Option("--live", help="Also ask every Prometheus and adapter once; change nothing.")
     ] = False,

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.find_daemon import DEFAULT_CONFIG
-from autoscaler.cli.options import ConfigFile
+from autoscaler.cli.options import DEFAULT_CONFIG, ConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.convert.imported import Destination

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.find_daemon import DEFAULT_CONFIG
-from autoscaler.cli.options import OutputForm
+from autoscaler.cli.options import DEFAULT_CONFIG, OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.config.normalized import differences, normalized
 from autoscaler.layout import NONE, Screen, Table

@@ -14,15 +14,14 @@ from urllib.parse import quote
 
 import typer
 
-from autoscaler.cli.options import Where
+from autoscaler.cli.options import DEFAULT_CONFIG, Where
 from autoscaler.cli.server import Server, ServerDown
-from autoscaler.errors import ServerError
+from autoscaler.errors import AutoscalerError, ServerError
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
     from autoscaler.config import Settings
     from autoscaler.view.status import DaemonStatus
 
-DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 _DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
 _SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
@@ -71,16 +70,24 @@ def status_of(config: Path) -> "DaemonStatus | None":
     return None
 
 
+def configuration(path: Path | None) -> "Settings":
+    """Return the named configuration; None: the default one. Raises ConfigError, AutoscalerError."""
+    from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
+
+    if path is None and not DEFAULT_CONFIG.exists():
+        raise AutoscalerError(f"there is no {DEFAULT_CONFIG}; name the configuration with --config.file")
+    return load(path or DEFAULT_CONFIG)
+
+
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
     """Return `state.url`, the state folder that is used without it, and the configuration.
 
     The configuration is None if no file is named and the default one does not exist. Raises ConfigError, and
     StateError as `daemons_folder`.
     """
-    from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
-    from autoscaler.record.folder import state_folder  # noqa: PLC0415 - likewise
+    from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
-    settings = load(config or DEFAULT_CONFIG) if config is not None or DEFAULT_CONFIG.exists() else None
+    settings = configuration(config) if config is not None or DEFAULT_CONFIG.exists() else None
     url = None if settings is None else settings.state.url
     return url, state_folder(os.environ) if url is not None else daemons_folder(), settings
 

@@ -2,23 +2,17 @@
 
 import socket
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Annotated
 from uuid import uuid4
 
 import typer
 
-from autoscaler.cli.find_daemon import DEFAULT_CONFIG
-from autoscaler.cli.options import ConfigFile
+from autoscaler.cli.find_daemon import configuration
+from autoscaler.cli.options import ConfigFile, OnlyTest
 from autoscaler.cli.output import exit_on_error
 
 
-class _What(StrEnum):
-    TEST = "test"
-
-
 def notify(
-    what: Annotated[_What, typer.Argument(metavar="ACTION", help="The only action is test.")],  # noqa: ARG001 - there is one
+    what: OnlyTest,  # noqa: ARG001 - there is one
     *,
     config_file: ConfigFile = None,
 ) -> None:
@@ -27,9 +21,7 @@ def notify(
     Exits with 1 unless the receiver accepts it.
     """
     with exit_on_error():
-        from autoscaler.config import load  # noqa: PLC0415 - slow
-
-        settings = load(config_file or DEFAULT_CONFIG)
+        settings = configuration(config_file)
     webhook = settings.notify.webhook
     if webhook is None:
         typer.echo(f"{settings.path} has no notify.webhook, so it sends no notices", err=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -13,6 +14,7 @@ from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
 from autoscaler.times import last_time, parse_time
 
+DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 ServerUrl: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -34,7 +36,7 @@ ConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="The daemon's configuration. Default: /etc/autoscaler/autoscaler.yaml, if it exists.",
+        help=f"The daemon's configuration. Default: {DEFAULT_CONFIG}, if it exists.",
     ),
 ]
 
@@ -51,6 +53,15 @@ class Where:
 
 
 OutputForm: TypeAlias = Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")]
+
+
+class Action(StrEnum):
+    """What is done with an adapter or the webhook."""
+
+    TEST = "test"
+
+
+OnlyTest: TypeAlias = Annotated[Action, typer.Argument(metavar="ACTION", help="The only action is test.")]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The autoscaler.")]
 SelectorText: TypeAlias = Annotated[
     str | None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from autoscaler.cli.options import DEFAULT_CONFIG
 from autoscaler.cli.output import exit_on_error, show_error
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon
@@ -17,9 +18,9 @@ from autoscaler.threads import Stopping
 
 
 def run(
-    config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = Path(
-        "/etc/autoscaler/autoscaler.yaml"
-    ),
+    config_file: Annotated[
+        Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")
+    ] = DEFAULT_CONFIG,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide and log for every autoscaler; write nothing.")

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import OutputForm, Since, Until, span
+from autoscaler.cli.find_daemon import configuration
+from autoscaler.cli.options import ConfigFile, OutputForm, Since, Until, span
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.config import load
 from autoscaler.errors import AutoscalerError
 from autoscaler.fields.types import suggest
 from autoscaler.foresee.schedule import scheduled_changes
@@ -27,9 +26,7 @@ def schedule(
     since: Since = "now",
     until: Until = "+7d",
     output: OutputForm = Form.TEXT,
-    config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = Path(
-        "/etc/autoscaler/autoscaler.yaml"
-    ),
+    config_file: ConfigFile = None,
 ) -> None:
     """Show when the schedules of a configuration will change the bounds of autoscalers.
 
@@ -38,7 +35,7 @@ def schedule(
     """
     start, end = _span(since, until)
     with exit_on_error():
-        scalers = _chosen(load(config_file).autoscalers, name)
+        scalers = _chosen(configuration(config_file).autoscalers, name)
         changes = [(scaler.name, change) for scaler in scalers for change in scheduled_changes(scaler, start, end)]
     found = calendar(changes, start, end)
     if output is not Form.TEXT:

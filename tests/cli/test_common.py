@@ -46,18 +46,15 @@ def test_without_a_daemon_the_state_is_read(offline: Scene, words: tuple[str, ..
     assert shown in said.out
 
 
-@pytest.mark.parametrize("command", ["get", "describe", "explain", "history", "events", "pause"])
-def test_an_unknown_name_is_refused_with_the_nearest(online: ServedScene, command: str) -> None:
-    said = online.run(command, "wbe")
-    assert (said.code, said.out) == (1, "")
-    assert re.fullmatch("no autoscaler 'wbe' is configured( or remembered)?; did you mean `web`\\?\n", said.err)
-
-
-@pytest.mark.parametrize("command", ["get", "describe"])
-def test_the_nearest_name_is_found_without_a_daemon(offline: Scene, command: str) -> None:
-    said = offline.run(command, "wbe")
-    assert (said.code, said.out) == (1, "")
-    assert said.err.endswith("no autoscaler 'wbe' is configured or remembered; did you mean `web`?\n")
+def test_an_unknown_name_is_refused_with_the_nearest(online: ServedScene, offline: Scene) -> None:
+    """The endpoint says it, by the daemon or in the command."""
+    reads = ["get", "describe", "explain", "history", "events"]
+    for scene, commands in ((online, [*reads, "pause"]), (offline, reads)):
+        for command in commands:
+            said = scene.run(command, "wbe")
+            assert (said.code, said.out) == (1, ""), command
+            line = said.err.splitlines()[-1]
+            assert re.fullmatch(r"no autoscaler 'wbe' is configured( or remembered)?; did you mean `web`\?", line)
 
 
 @pytest.mark.parametrize(

@@ -21,26 +21,21 @@ def sections(text: str) -> Iterator[tuple[str, Sequence[str]]]:
         yield title, [line for line in body.splitlines() if not line.startswith("   ")]
 
 
-@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)], ids=["", *COMMANDS])
-def test_help_has_metavars_in_capitals_and_no_python_types(words: tuple[str, ...]) -> None:
-    """A newcomer reads `FILE`, as in the documentation, not list[Path]."""
-    code, text = said(*words, "--help")
-    assert code == 0
-    assert not re.search(r"list\[|<(?!=)|\{|\[\[|None|Path\b|range", text)
-    for title, rows in sections(text):
-        for row in rows:
-            if title == "Arguments":
-                assert re.match(r"  (\[[A-Z]+\]|[A-Z]+)(\.\.\.)?  +[A-Z]", row), row
-            else:
-                assert re.match(r"  (-\w, )?--[a-z.-]+( [A-Z]+([:/][A-Z]+)?)?(  +\S|$)", row), row
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_with_a_value_has_a_metavar(name: str) -> None:
-    """Without one, `--min` looks like a switch."""
-    command = Commands(name="autoscaler").get_command(None, name)
-    unsaid = [each.name for each in command.params if not getattr(each, "is_flag", False) and not each.metavar]
-    assert unsaid == []
+def test_help_has_metavars_in_capitals_and_no_python_types() -> None:
+    """A newcomer reads `FILE`, as in the documentation, not list[Path]; without it, `--min` looks like a switch."""
+    for words in ((), *((name,) for name in COMMANDS)):
+        code, text = said(*words, "--help")
+        assert code == 0
+        assert not re.search(r"list\[|<(?!=)|\{|\[\[|None|Path\b|range", text), words
+        for title, rows in sections(text):
+            for row in rows:
+                if title == "Arguments":
+                    assert re.match(r"  (\[[A-Z]+\]|[A-Z]+)(\.\.\.)?  +[A-Z]", row), row
+                else:
+                    assert re.match(r"  (-\w, )?--[a-z.-]+( [A-Z]+([:/][A-Z]+)?)?(  +\S|$)", row), row
+    for name in COMMANDS:
+        params = Commands(name="autoscaler").get_command(None, name).params
+        assert [each.name for each in params if not getattr(each, "is_flag", False) and not each.metavar] == []
 
 
 def test_the_usage_line_marks_optional_and_repeated_arguments() -> None:

@@ -8,8 +8,9 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from autoscaler.cli.find_daemon import DEFAULT_CONFIG, state_place
+from autoscaler.cli.find_daemon import state_place
 from autoscaler.cli.options import (
+    DEFAULT_CONFIG,
     ConfigFile,
     OutputForm,
     Since,
