@@ -1,12 +1,9 @@
 """The ASGI application: health, metrics, the API and the page's routes."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
-from typing import Any, Final, TypeVar
+from typing import Any
 
-from pydantic import BaseModel
-from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,16 +14,12 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.logger import Logger
 from autoscaler.metrics import CONTENT_TYPE, exposition
-from autoscaler.view.parameters import validated
-from autoscaler.web.api.answers import JSON, ErrorType, RequestError, failure, refusal_of, success
+from autoscaler.web.api.answers import ErrorType, RequestError, failure, refusal_of, success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint, endpoints
 from autoscaler.web.api.openapi import openapi
+from autoscaler.web.api.requests import body_of, query_of
 from autoscaler.web.sources import Sources
 from autoscaler.web.work import Work
-
-_MAX_BODY_BYTES: Final = 64 * 1024
-_MAX_PARAMETERS: Final = 32
-_ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Sequence[BaseRoute] = ()) -> Starlette:
@@ -39,10 +32,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
         return openapi(operations, with_users=with_users)
 
     async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature
-        try:
-            return JSONResponse(await sources.work.run(document))
-        except RequestError as error:
-            return failure(error.kind, str(error), error.headers)
+        return JSONResponse(await sources.work.run(document))
 
     made = Starlette(
         routes=[
@@ -56,13 +46,18 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
             *pages,
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=1)],
-        exception_handlers={HTTPException: _refused},
+        exception_handlers={HTTPException: _unrouted, RequestError: _refused},
     )
     made.router.redirect_slashes = False  # a redirect would repeat the Host header, which the client chooses
     return made
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)  # noqa: S101 - for the type checker: it is registered for no other
+    return failure(error.kind, str(error), error.headers)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
     """Answer starlette's own errors: no such path, no such method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker: it is registered for no other
     headers = dict(error.headers or {})
@@ -102,10 +97,7 @@ class _Web:
 
     async def _ordered(self, request: Request, event: str, order: Callable[[], Sequence[str]], done: str) -> Response:
         """Have the main thread do something, and answer with what was wrong."""
-        try:
-            problems = await self._orders.run(order)
-        except RequestError as error:
-            return PlainTextResponse(f"{error}\n", 503, error.headers)
+        problems = await self._orders.run(order)
         self._logger.info(event, by=request.scope["user"])
         if problems:
             return PlainTextResponse("".join(f"{problem}\n" for problem in problems), 500)
@@ -113,10 +105,7 @@ class _Web:
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 - starlette's signature
         """Answer the registry as text."""
-        try:
-            body = await self._work.run(partial(exposition, self._sources.registry))
-        except RequestError as error:
-            return PlainTextResponse(f"{error}\n", 503, error.headers)
+        body = await self._work.run(partial(exposition, self._sources.registry))
         return Response(body, headers={"Content-Type": CONTENT_TYPE})
 
     def endpoint(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -126,47 +115,13 @@ class _Web:
             try:
                 given = {
                     "name": request.path_params.get("name"),
-                    "query": _query(endpoint.query, request),
-                    "body": None if endpoint.body is None else await _body(endpoint.body, request),
+                    "query": query_of(endpoint.query, request),
+                    "body": None if endpoint.body is None else await body_of(endpoint.body, request),
                     "by": request.scope["user"] or "",
                 }
                 # on a thread, because writing a long list takes time
                 return await self._work.run(lambda: success(endpoint.answer_to(**given)))
             except Exception as error:  # noqa: BLE001 - see `refusal_of`
-                refusal = refusal_of(error, request.url.path, self._logger)
-                return failure(refusal.kind, str(refusal), refusal.headers)
+                return await _refused(request, refusal_of(error, request.url.path, self._logger))
 
         return handle
-
-
-def _query(model: type[_ModelT], request: Request) -> _ModelT:
-    given = request.query_params.multi_items()
-    if len(given) > _MAX_PARAMETERS:
-        raise RequestError(ErrorType.BAD_DATA, f"more than {_MAX_PARAMETERS} parameters are given; give fewer")
-    repeated, times = next(iter(Counter(name for name, _ in given).most_common(1)), ("", 0))
-    if times > 1:
-        raise RequestError(ErrorType.BAD_DATA, f"{repeated[:64]}: is given more than once; give it once")
-    return validated(model, dict(given), "parameter")
-
-
-async def _body(model: type[_ModelT], request: Request) -> _ModelT:
-    """Return the JSON body; an empty one is `{}`."""
-    raw = b""
-    async for part in request.stream():
-        raw += part
-        if len(raw) > _MAX_BODY_BYTES:
-            raise RequestError(ErrorType.BAD_DATA, f"the body is longer than {_MAX_BODY_BYTES} bytes; shorten it")
-    if "malformed" in request.scope["state"]:
-        raise RequestError(ErrorType.BAD_DATA, "the body is not valid HTTP; send its length, or valid chunks")
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if (raw and kind != JSON) or (not raw and kind not in ("", JSON)):
-        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")
-    if not raw:
-        return validated(model, {}, "key")
-    try:
-        value: Any = from_json(raw)  # refuses lone surrogates, which no message could repeat
-    except ValueError:
-        raise RequestError(ErrorType.BAD_DATA, "the body is not valid JSON; send an object") from None
-    if not isinstance(value, dict):
-        raise RequestError(ErrorType.BAD_DATA, "the body is not a JSON object; send one")
-    return validated(model, value, "key")

@@ -36,34 +36,24 @@ class Credentials:
         self._nobody = bcrypt.gensalt(cost) + b"." * 31
         """The hash of unknown users. Refusing one takes as long as refusing the user with the slowest hash."""
 
-    def remembered(self, header: str) -> str | None:
-        """Return the user of a header that was correct before. Never hashes."""
-        given = _parse(header)
-        if given is None:
-            return None
-        known = self._right.get(given[0])
-        return given[0] if known is not None and hmac.compare_digest(known, self._digest(given[1])) else None
-
     async def user(self, header: str) -> str | None:
-        """Return the user of a header, or None when it is wrong. Hashes unless the header is remembered.
+        """Return the user of a header, or None when it is wrong. Hashes unless it was correct before.
 
         Raises RequestError if no thread can be started.
         """
         given = _parse(header)
-        user = self.remembered(header)
-        if given is None or user is not None:
-            return user
+        if given is None:
+            return None
         name, password = given
+        digest = hmac.digest(self._secret, password, hashlib.sha256)  # reveals nothing about the password in memory
+        if name in self._right and hmac.compare_digest(self._right[name], digest):
+            return name
         hashed = self._users.get(name)
         right = await on_thread(partial(_matches, password, hashed or self._nobody), self._one_at_a_time)
         if not right or hashed is None:
             return None
-        self._right[name] = self._digest(password)
+        self._right[name] = digest
         return name
-
-    def _digest(self, password: bytes) -> bytes:
-        """Return a keyed digest, which reveals nothing about the password in memory."""
-        return hmac.digest(self._secret, password, hashlib.sha256)
 
 
 def _parse(header: str) -> tuple[str, bytes] | None:

@@ -141,15 +141,12 @@ class Guard:
         return True  # a rebound page has a name
 
     async def _user(self, scope: Scope, headers: Mapping[str, str]) -> str | None:
-        credentials, config = self._credentials, self._config
-        if credentials is None:
+        if (credentials := self._credentials) is None:
             name: str | None = scope["state"].get("certificate")
             return name
-        given = headers.get("authorization", "")
-        user = credentials.remembered(given)
-        if user is not None or (scope["method"] in _READS and scope["path"] in config.excluded_paths):
-            return user
-        user = await credentials.user(given)
+        if scope["method"] in _READS and scope["path"] in self._config.excluded_paths:
+            return None
+        user = await credentials.user(headers.get("authorization", ""))
         if user is None:
             _refuse(ErrorType.UNAUTHORIZED, "name or password is missing or wrong; log in", _CHALLENGE)
         return user

@@ -20,9 +20,7 @@ from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.past.past import FindingKind
 
 _STATIC: Final = Path(page.__file__).parent / "static"
-_LIBRARY: Final = "vendor/uplot/uPlot.esm.js"
-_LIBRARY_EXPORT: Final = "export { uPlot as default };"
-_MODULES: Final = ("times.js", "plots.js", "report.js")
+_SCRIPTS: Final = ("vendor/uplot/uPlot.iife.min.js", "times.js", "plots.js", "report.js")
 """In the order in which they need each other."""
 _STYLES: Final = ("vendor/uplot/uPlot.min.css", "page.css")
 _NOTHING_KNOWN: Final = (FindingKind.GAP, FindingKind.OUTAGE)
@@ -67,11 +65,8 @@ def _chart(replay: ReplayDocument) -> Mapping[str, Any]:
 
 @cache
 def _script() -> str:
-    """The page's modules as one. The chart library is wrapped; the names of the others do not clash."""
-    library = (_STATIC / _LIBRARY).read_text("utf-8")
-    body = library.replace(_LIBRARY_EXPORT, "return uPlot;")
-    modules = [_EXPORT.sub("", _IMPORT.sub("", (_STATIC / name).read_text("utf-8"))) for name in _MODULES]
-    return "\n".join([f"const uPlot = (() => {{\n{body}\n}})();", *modules])
+    """The page's modules as one; their names do not clash."""
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", (_STATIC / name).read_text("utf-8"))) for name in _SCRIPTS)
 
 
 @cache

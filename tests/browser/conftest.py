@@ -77,16 +77,27 @@ def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield site
 
 
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    """Opens pages. The test fails for an error in the console, a breach of the page's policy, or a foreign request."""
-    contexts: list[BrowserContext] = []
-    problems: list[str] = []
+def watch(page: Page, problems: list[str]) -> None:
+    """Add to `problems` what goes wrong in the page: errors, warnings, breaches of the Content-Security-Policy."""
 
     def said(message: ConsoleMessage) -> None:
         # Chromium aborts requests when an interface comes or goes, as those of containers do; the page asks again
         if message.type in ("error", "warning") and "net::ERR_NETWORK_CHANGED" not in message.text:
             problems.append(f"{message.type}: {message.text}")
+
+    page.add_init_script(
+        'addEventListener("securitypolicyviolation", (each) =>'
+        " console.error(`policy: ${each.violatedDirective} ${each.sourceFile}`))"
+    )
+    page.on("console", said)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    """Opens pages. The test fails for an error in the console, a breach of the page's policy, or a foreign request."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
 
     def requested(request: Request, site: Site | Address) -> None:
         more_than_the_file = request.url.startswith("file:") and not request.is_navigation_request()
@@ -116,8 +127,7 @@ def opened(browser: Browser) -> Iterator[Open]:
         contexts.append(context)
         context.set_default_timeout(_PATIENCE_MS)
         page = context.new_page()
-        page.on("console", said)
-        page.on("pageerror", lambda error: problems.append(str(error)))
+        watch(page, problems)
         page.on("request", lambda request: requested(request, site))
         page.goto(site.url + path)
         return page

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from autoscaler.fields.types import suggest
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Event, ManualControls, MetricType, Override, Pause
-from autoscaler.record import SteeringEvent
 from autoscaler.rules.manual import overridden, paused, resumed
 from autoscaler.text import count
 from autoscaler.view.steering import PauseDocument, SteeringDocument
@@ -41,8 +40,7 @@ class SteeringChanges:
         It replaces an earlier pause.
         """
         self._configured(name)
-        pause, kept = self._pause([name], body, by)
-        self._logger.info("paused", autoscaler=name, **_told(pause))
+        _, kept = self._pause([name], body, by, {"autoscaler": name})
         return SteeringDocument.of(kept[name])
 
     def pause_autoscalers(self, body: PauseManyBody, by: str) -> SteeredList:
@@ -51,8 +49,7 @@ class SteeringChanges:
         All of them are paused in one transaction.
         """
         names, which = self._chosen(body)
-        pause, _ = self._pause(names, body, by)
-        self._logger.info("paused", autoscalers=len(names), which=which, names=names, **_told(pause))
+        pause, _ = self._pause(names, body, by, _several(names, which))
         return SteeredList(autoscalers=names, total=len(names), pause=PauseDocument.of(pause))
 
     def override_autoscaler(self, name: str, body: OverrideBody, by: str) -> SteeringDocument:
@@ -78,14 +75,10 @@ class SteeringChanges:
         Neither need exist.
         """
         self._configured(name)
-        now = self._sources.clock.now()
-        kept = self._sources.state.change_steering(
-            lambda known: {name: _resumed(known.get(name, _NOTHING).at(now), body)}, _ending(by, body.reason, now), now
-        )
-        self._logger.info(
-            "resumed", autoscaler=name, pause=body.pause, override=body.override, by=by, reason=body.reason
-        )
-        return SteeringDocument.of(kept[name])
+        self._resume([name], body, by)
+        self._logger.info("resumed", autoscaler=name, **_resumption(body, by))
+        left = self._sources.state.archive.steering().get(name, _NOTHING)
+        return SteeringDocument.of(left.at(self._sources.clock.now()))
 
     def resume_autoscalers(self, body: ResumeManyBody, by: str) -> SteeredList:
         """Remove the pauses and overrides of all autoscalers, or of those whose labels match.
@@ -94,30 +87,37 @@ class SteeringChanges:
         paused.
         """
         names, which = self._chosen(body)
+        changed = self._resume(None if body.all else names, body, by)
+        self._logger.info("resumed", **_several(changed, which), **_resumption(body, by))
+        return SteeredList(autoscalers=changed, total=len(changed), pause=None)
+
+    def _pause(
+        self, names: Collection[str], body: PauseBody, by: str, logged: Mapping[str, object]
+    ) -> tuple[Pause, Mapping[str, ManualControls]]:
+        now = self._sources.clock.now()
+        pause = Pause(body.direction, by, body.reason, now, body.end(now))
+        kept = self._change(names, lambda before: replace(before, pause=pause), paused(pause), now)
+        self._logger.info("paused", **logged, direction=pause.direction.value, **_asked(pause))
+        return pause, kept
+
+    def _resume(self, names: Collection[str] | None, body: ResumeBody, by: str) -> tuple[str, ...]:
+        """Return which of these names had something to remove; None: of all that are steered."""
         now = self._sources.clock.now()
 
         def changes(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
-            before = {name: known[name].at(now) for name in sorted(known.keys() if body.all else known.keys() & names)}
-            after = {name: _resumed(steering, body) for name, steering in before.items()}
-            return {name: steering for name, steering in after.items() if steering != before[name]}
+            before = {
+                name: known[name].at(now) for name in sorted(known.keys() if names is None else known.keys() & names)
+            }
+            after = {
+                name: ManualControls(None if body.pause else one.pause, None if body.override else one.override)
+                for name, one in before.items()
+            }
+            return {name: one for name, one in after.items() if one != before[name]}
 
-        changed = self._sources.state.change_steering(changes, _ending(by, body.reason, now), now)
-        self._logger.info(
-            "resumed",
-            autoscalers=len(changed),
-            which=which,
-            names=list(changed),
-            pause=body.pause,
-            override=body.override,
-            by=by,
-            reason=body.reason,
-        )
-        return SteeredList(autoscalers=tuple(changed), total=len(changed), pause=None)
+        def event(before: ManualControls, after: ManualControls) -> Event | None:
+            return resumed(before.at(now), after, by, body.reason)
 
-    def _pause(self, names: Collection[str], body: PauseBody, by: str) -> tuple[Pause, Mapping[str, ManualControls]]:
-        now = self._sources.clock.now()
-        pause = Pause(body.direction, by, body.reason, now, body.end(now))
-        return pause, self._change(names, lambda before: replace(before, pause=pause), paused(pause), now)
+        return tuple(self._sources.state.change_steering(changes, event, now))
 
     def _chosen(self, body: ManyBody) -> tuple[tuple[str, ...], str]:
         """Return the names, sorted, and a description of the selection."""
@@ -154,17 +154,13 @@ class SteeringChanges:
         )
 
 
-def _ending(by: str, reason: str, now: datetime) -> SteeringEvent:
-    return lambda before, after: resumed(before.at(now), after, by, reason)
+def _several(names: Collection[str], which: str) -> dict[str, object]:
+    """Return the log's keys of selected autoscalers."""
+    return {"autoscalers": len(names), "which": which, "names": tuple(names)}
 
 
-def _resumed(steering: ManualControls, body: ResumeBody) -> ManualControls:
-    return ManualControls(None if body.pause else steering.pause, None if body.override else steering.override)
-
-
-def _told(pause: Pause) -> dict[str, str | None]:
-    """Return the log's keys of a pause."""
-    return {"direction": pause.direction.value, **_asked(pause)}
+def _resumption(body: ResumeBody, by: str) -> dict[str, object]:
+    return {"pause": body.pause, "override": body.override, "by": by, "reason": body.reason}
 
 
 def _asked(given: Pause | Override) -> dict[str, str | None]:

@@ -24,6 +24,7 @@ from autoscaler.view.parameters import ExplainParameters, HistoryParameters
 from autoscaler.view.reads import NoDecision, Reads
 from autoscaler.view.summary import summaries
 from autoscaler.web.api.answers import RequestError, refusal_of
+from autoscaler.web.page.forms import Forms
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
 
@@ -43,7 +44,7 @@ RANGES: Final = {
 _DEFAULT_RANGE: Final = "1h"
 _TABLE_ROWS: Final = 60
 """Rows of the table beside the charts."""
-_REFRESH: Final = "Autoscaler-Refresh"
+_REFRESH: Final = "HX-Request"
 """Header of the page's automatic refresh, which leaves out the table over days: it is read from the state once."""
 _TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (UTC)"
 
@@ -54,6 +55,7 @@ def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
     return (
         Route("/", page.handler(page.overview)),
         Route("/autoscalers/{name}", page.handler(page.autoscaler)),
+        Route("/autoscalers/{name}", page.steer, methods=["POST"]),
         Route("/status", page.handler(page.status)),
         Route("/static/{path:path}", _StaticFiles(_HERE / "static").answer),
     )
@@ -88,6 +90,7 @@ class _Page:
         self._logger = logger
         self._work = sources.work
         self._reads = sources.reads()
+        self._forms = Forms(sources, logger)
 
     @cached_property
     def _templates(self) -> "Environment":
@@ -148,8 +151,14 @@ class _Page:
             view=_explanation_view(self._reads, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             may_change=request.scope["may_change"],
+            answer=request.scope.get("answer", ""),
             cuts=self._cuts(),
         )
+
+    async def steer(self, request: Request) -> Response:
+        """Make the change that a form asks for, and answer with the autoscaler's page as it then is."""
+        request.scope["answer"] = await self._forms.submitted(request)
+        return await self.handler(self.autoscaler)(request)
 
     def _cuts(self) -> Sequence[Cut]:
         """Return what the state has deleted because it had grown too large."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from autoscaler.record.times import to_micros
 from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
 from autoscaler.rules.schedules import Schedules
 from autoscaler.view.discovered import DiscoveredList
+from autoscaler.web import page
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.decide.build import state as of_size
@@ -187,13 +189,13 @@ def test_a_time_without_fractions_selects_the_decision_within_that_second(tmp_pa
 @pytest.mark.parametrize(("shown", "read"), [("1h", True), ("7d", False)])
 def test_a_refresh_does_not_read_a_week_for_the_table(site: Served, shown: str, *, read: bool) -> None:
     """Reading forty thousand decisions every five seconds would take a core from the shards."""
-    refreshed = site.get(f"/autoscalers/web?range={shown}", headers={"Autoscaler-Refresh": "yes"})
+    refreshed = site.get(f"/autoscalers/web?range={shown}", headers={"HX-Request": "true"})
 
     assert ('id="points"' in refreshed.text) is read
     assert 'id="points"' in site.get(f"/autoscalers/web?range={shown}").text
 
 
-@pytest.mark.parametrize("path", ["/static/page.css", "/static/live.js", "/static/vendor/uplot/uPlot.esm.js"])
+@pytest.mark.parametrize("path", ["/static/page.css", "/static/live.js", "/static/vendor/htmx/htmx.min.js"])
 def test_browsers_check_static_files_for_changes(site: Served, path: str) -> None:
     """After an update, new pages must not run with old scripts."""
     answer = site.get(path)
@@ -209,12 +211,14 @@ def test_only_the_folder_of_static_files_is_served(site: Served, path: str) -> N
     assert site.get(path).status_code == 404
 
 
-def test_the_vendored_library_has_its_licence() -> None:
-    """The MIT licence requires its text beside the code."""
-    from autoscaler.web import page
-
-    folder = Path(page.__file__).parent / "static" / "vendor" / "uplot"
-    assert "The MIT License" in (folder / "LICENSE").read_text()
+def test_the_vendored_libraries_are_the_published_files_with_their_licences() -> None:
+    """The licences require their text beside the code. CONTRIBUTING says where the files come from."""
+    vendor = Path(page.__file__).parent / "static" / "vendor"
+    sums = {line[66:]: line[:64] for line in (vendor / "SHA256SUMS").read_text().splitlines()}
+    files = {str(file.relative_to(vendor)): file for file in vendor.rglob("*.*s")}
+    assert {name: sha256(file.read_bytes()).hexdigest() for name, file in files.items()} == sums
+    assert "The MIT License" in (vendor / "uplot" / "LICENSE").read_text()
+    assert "Zero-Clause BSD" in (vendor / "htmx" / "LICENSE").read_text()
 
 
 @pytest.mark.parametrize(
@@ -270,9 +274,9 @@ def test_a_client_that_may_not_make_changes_sees_a_command_and_no_forms(site: Se
     allowed = site.control.get("http://localhost/autoscalers/web", timeout=10).text
 
     assert "Read-only here. Run: <code>autoscaler pause web</code>" in refused
-    assert "data-action" not in refused
-    assert 'data-action="pause"' in allowed
-    assert f"Recorded as {THIS_USER}" in allowed
+    assert "hx-post" not in refused
+    assert 'name="action" value="pause"' in allowed
+    assert f"recorded with your name, {THIS_USER}" in allowed
     assert "Read-only" not in allowed
 
 

@@ -1,12 +1,11 @@
 // The charts of one autoscaler: its size within its bounds, and each metric against its target. The decision at
 // the time chosen in a chart (by click, or arrow keys and Enter) is shown below.
 
-import uPlot from "/static/vendor/uplot/uPlot.esm.js";
-import {refresh} from "/static/live.js";
-import {HEIGHT, MARKS, colour, drawMark, drawMoment, framed, full, line, options, steerable, utc} from "/static/plots.js";
-import {localClock} from "/static/times.js";
+import {HEIGHT, MARKS, colour, drawMark, drawMoment, framed, line, options, steerable} from "/static/plots.js";
+import {local} from "/static/times.js";
 
 const place = document.getElementById("charts");
+const why = document.getElementById("why");
 const {name} = place.dataset;
 const seconds = Number(place.dataset.seconds);
 const POINTS = 800;
@@ -18,6 +17,7 @@ let known; // the last history read
 let shown = [0, 1]; // the charts' time range
 
 const unix = (text) => Date.parse(text) / 1000;
+const utc = (seconds) => new Date(seconds * 1000).toISOString();
 
 async function load() {
   const until = Date.now() / 1000;
@@ -83,12 +83,10 @@ function drawMarks(plot, withEvents) {
 
 function momentText(plot) {
   const {left, idx} = plot.cursor;
-  if (idx == null || left < 0) return "";
+  if (idx == null) return "";
   const found = marks().filter(({time}) => Math.abs(plot.valToPos(time, "x") - left) < NEAR_PX).map(({event}) => event);
   const events = [...new Set(found)].map((event) => `${event.reason}: ${event.message}`);
-  const at = plot.data[0][idx];
-  const own = localClock(new Date(at * 1000));
-  return [`${full(at)} UTC`, ...(own ? [`${own} local`] : []), ...events].join(" · ");
+  return [local(plot.data[0][idx]), ...events].join(" · ");
 }
 
 // Choosing a time
@@ -96,23 +94,15 @@ function momentText(plot) {
 function explain(index) {
   const address = new URL(location.href);
   address.searchParams.set("at", known.points[index].at); // the text, because a Date has no microseconds
-  address.hash = "why";
-  follow(address.href);
+  htmx.ajax("GET", `${address.pathname}${address.search}#why`, {source: why, swap: "none", push: "true"});
 }
 
-async function follow(address) {
-  history.pushState(null, "", address);
-  await refresh();
-  const why = document.getElementById("why");
-  why.scrollIntoView({block: "nearest"});
+document.addEventListener("htmx:pushedIntoHistory", () => {
+  charts.forEach(({plot}) => plot.redraw());
   why.focus({preventScroll: true});
-}
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.moment");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  follow(link.href);
+});
+why.addEventListener("formdata", ({formData}) => { // the reader's time
+  formData.set("at", new Date(formData.get("at")).toISOString());
 });
 
 // Updating the page
@@ -146,5 +136,5 @@ new ResizeObserver(() => {
   charts.forEach(({plot}) => plot.setSize({width: plot.root.parentElement.clientWidth, height: HEIGHT}));
 }).observe(place);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(({plot}) => plot.redraw()));
-document.addEventListener("refreshed", load);
+document.addEventListener("htmx:afterRequest", ({detail}) => detail.successful && load());
 load();

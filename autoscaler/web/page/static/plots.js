@@ -1,18 +1,18 @@
 // Time charts of an autoscaler's page and of a replay's report: lines, axes, marks and keyboard use.
 
-import uPlot from "/static/vendor/uplot/uPlot.esm.js";
+import {local} from "/static/times.js";
 
 export const HEIGHT = 190;
 const WHOLE = [1, 2, 5].flatMap((step) => [0, 1, 2, 3, 4, 5].map((power) => step * 10 ** power)).sort((a, b) => a - b);
 const DAY = 86_400;
 
 export const colour = (token) => getComputedStyle(document.documentElement).getPropertyValue(token).trim();
-export const utc = (time) => new Date(time * 1000).toISOString();
-export const full = (time) => utc(time).slice(0, 19).replace("T", " ");
 export const rounded = (value) => (value == null ? "–" : String(Number(value.toFixed(Math.abs(value) < 0.1 ? 3 : 2)))); // as quantity.format_decimal
 
 export function line(label, token, dash, width = 1.5) {
-  return {label, stroke: () => colour(token), dash, width, points: {show: false}, value: (_, value) => rounded(value)};
+  // the legend shows the last value while the pointer is outside
+  const value = (plot, near, at, index) => rounded(index == null ? plot.data[at].at(-1) : near);
+  return {label, stroke: () => colour(token), dash, width, points: {show: false}, value};
 }
 
 // A chart's box in `root`, with a line below for the values near the pointer.
@@ -34,7 +34,7 @@ export function options(drawing, width, shown, hooks) {
   const axis = {stroke: () => colour("--quiet"), grid: {stroke: () => colour("--track"), width: 1}, ticks: {show: false}, font: "12px system-ui, sans-serif"};
   const short = (time) => {
     const span = shown()[1] - shown()[0];
-    return span > DAY ? utc(time).slice(5, 10) : utc(time).slice(11, span > 1800 ? 16 : 19);
+    return span > DAY ? local(time).slice(5, 10) : local(time).slice(11, span > 1800 ? 16 : 19);
   };
   return {
     width,
@@ -101,7 +101,7 @@ export function steerable(plot, drawing, explain = null) {
     plot.setCursor({left: plot.valToPos(times[index], "x"), top: 0});
     const values = drawing.series.map((each, place) => `${each.label} ${rounded(plot.data[place + 1][index])}`).join(", ");
     root.setAttribute("aria-valuenow", String(index));
-    root.setAttribute("aria-valuetext", `${full(times[index])}: ${values}`);
+    root.setAttribute("aria-valuetext", `${local(times[index])}: ${values}`);
   };
   root.tabIndex = 0;
   root.setAttribute("role", "slider");

@@ -1,8 +1,7 @@
 // The picture of a replay's report: the real size, each candidate's size, and the load, over time.
 
-import uPlot from "/static/vendor/uplot/uPlot.esm.js";
-import {colour, framed, full, line, options, shade, steerable} from "/static/plots.js";
-import {localClock, localize, zone} from "/static/times.js";
+import {colour, framed, line, options, shade, steerable} from "/static/plots.js";
+import {local, localize, zone} from "/static/times.js";
 
 const HUES = [["--ink", [2, 3], 1.5], ["--accent", null, 2.5], ["--violet", [8, 3], 2], ["--green", [3, 2], 2]];
 const TALL = 300;
@@ -40,17 +39,11 @@ function show(box, data) {
     if (end - begin >= LEAST_SECONDS) span([begin, end]);
   }
 
-  function moment({left, idx}) {
-    if (idx == null || left < 0) return "";
-    const own = localClock(new Date(data.at[idx] * 1000));
-    return [`${full(data.at[idx])} UTC`, ...(own ? [`${own} local`] : [])].join(" · ");
-  }
-
   const drawn = drawing(data);
   const {box: part, near} = framed(box, drawn);
   const hooks = {
     drawClear: [(each) => data.unknown.forEach(([begin, end]) => shade(each, begin, end))],
-    setCursor: [(each) => { near.textContent = moment(each.cursor); }],
+    setCursor: [(each) => { near.textContent = each.cursor.idx == null ? "" : local(data.at[each.cursor.idx]); }],
     setSelect: [enlarge],
   };
   const made = options(drawn, part.clientWidth, () => shown, hooks);
@@ -65,6 +58,6 @@ function show(box, data) {
 }
 
 localize(document);
-for (const place of document.querySelectorAll(".zone")) if (zone()) place.textContent = `; yours are ${zone()}`;
+for (const place of document.querySelectorAll(".zone")) place.textContent = zone();
 const data = JSON.parse(document.getElementById("data").textContent);
 for (const box of document.querySelectorAll(".plots")) show(box, data[Number(box.dataset.replay)]);
