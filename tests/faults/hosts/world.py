@@ -173,10 +173,9 @@ class World:
 
     def leader(self) -> Host:
         """Return the host whose daemon leads, once one does."""
-        wait_until(lambda: self.leading() is not None, "a leader")
-        found = self.leading()
-        assert found is not None
-        return found
+        found: list[Host] = []  # as it was seen: on a busy machine it may lead no more by the next look
+        wait_until(lambda: bool(found.extend(filter(None, [self.leading()])) or found), "a leader")
+        return found[-1]
 
     def is_whole(self) -> bool:
         """Return whether all daemons run, one leads, and the others stand by."""
