@@ -11,11 +11,14 @@ from typing import Any, Final, Protocol
 
 import psycopg
 
-from autoscaler.record import Retention, State
+from autoscaler.clock import SystemClock
+from autoscaler.record import LeaseOptions, Retention, State
 from tests.record.postgresql import empty_state, running_server
 
 DETAIL: Final = timedelta(days=7)
 """More than a bench records."""
+_LASTS: Final = timedelta(hours=1)
+"""A lease that does not end while VACUUM runs on a busy machine."""
 _RENEWAL_SECONDS: Final = 2.0
 """`ha.retryPeriod`."""
 
@@ -69,7 +72,7 @@ class _Postgresql:
         url = empty_state(address)
         self._connection = psycopg.connect(f"{address}/postgres", autocommit=True)
         self._schema = psycopg.conninfo.conninfo_to_dict(url)["user"]
-        self.state = State.open(url, folder, Retention(detail=DETAIL))
+        self.state = State.open(url, folder, Retention(detail=DETAIL), SystemClock(), LeaseOptions(*[_LASTS] * 3))
         self._renewed = -_RENEWAL_SECONDS
         self.keep_lease()
 
