@@ -7,8 +7,11 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
+
+from autoscaler.quantity import format_age
+from autoscaler.times import INSTANT, parse_instant
 
 UNKNOWN: Final = "<unknown>"
 NONE: Final = "<none>"
@@ -19,6 +22,7 @@ RED: Final = "\033[31m"
 GREEN: Final = "\033[32m"
 YELLOW: Final = "\033[33m"
 CYAN: Final = "\033[36m"
+_NOW: Final = timedelta(seconds=1)
 _ROOM_TO_WRAP: Final = 28
 """Columns that the last cell needs to be wrapped beside the others; else it stands below them."""
 
@@ -59,6 +63,17 @@ def clock(at: datetime, now: datetime) -> str:
     """Return a time as `13:04:10` in local time, with its date if that is another day."""
     local = at.astimezone()
     return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%Y-%m-%d %H:%M:%S}"
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """Return a time as `clock` does, with its age: `13:04:10 (5m ago)`; of a time to come `13:04:10 (in 5m)`."""
+    age = f"{format_age(now - at)} ago" if at - now < _NOW else f"in {format_age(at - now)}"
+    return f"{clock(at, now)} ({age})"
+
+
+def local(text: str, now: datetime) -> str:
+    """Return a text in which each time in UTC, as sentences of decisions have them, is written as by `moment`."""
+    return INSTANT.sub(lambda found: moment(parse_instant(found[0]), now), text) if "T" in text else text
 
 
 class Table:

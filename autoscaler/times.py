@@ -10,6 +10,8 @@ from autoscaler.quantity import parse_duration
 
 YEARS: Final = range(1970, 9000)
 """The years of a time, so that a duration can be added to every time."""
+INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+"""A time with its offset, as the sentences of decisions have it."""
 _EARLIEST: Final = datetime(YEARS[0], 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(YEARS[-1], 1, 1, tzinfo=UTC)
 

@@ -31,7 +31,7 @@ def play(stage: Stage, seconds: float | None) -> Summary:
         for line in stage.new_lines():
             if line["event"] == "decision":
                 moment = Moment.of(line, elapsed, now)
-                if moments or moment.each != "-" or elapsed > _FIRST_SAMPLE_SECONDS:
+                if moments or not moment.failed or elapsed > _FIRST_SAMPLE_SECONDS:
                     moments.append(moment)
                     teller.tell(moment)
             elif line["level"] in ("warning", "error"):

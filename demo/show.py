@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from autoscaler.view.notation import plain
-
 _WORKERS_SHOWN: Final = 8
 _QUIET_SECONDS: Final = 10.0
 """How often equal decisions are shown, in seconds."""
-HEADER: Final = (
-    f"{'time':>5}  {'traffic':>7}  {'workers':<{_WORKERS_SHOWN}}  {'each':>6}  {'size':<7}  reason and message"
-)
+HEADER: Final = f"{'time':>5}  {'traffic':>7}  {'workers':<{_WORKERS_SHOWN}}  {'size':>4}  why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +21,26 @@ class Moment:
     current: int | None
     desired: int | None
     written: int | None
-    each: str
-    """Requests in flight per worker, as the daemon saw them; `-` when the metric failed."""
-    reason: str
-    message: str
+    failed: bool
+    why: str
 
     @classmethod
     def of(cls, line: Mapping[str, Any], seconds: float, traffic: int) -> Self:
         """Return the decision of a line of the daemon's log."""
-        value = next((metric["value"] for metric in line["metrics"] if metric["value"]), None)
-        missing = max((metric.get("missing", 0) for metric in line["metrics"]), default=0)
         return cls(
             seconds=seconds,
             traffic=traffic,
             current=line["current"],
             desired=line["desired"],
             written=line["written"],
-            each=plain(value) if value else "-",
-            reason=line["reason"] or "-",
-            message="; ".join(filter(None, (line["message"], f"{missing} without a sample" if missing else ""))),
+            failed=line["level"] == "warning",
+            why=line["why"],
         )
 
     def __str__(self) -> str:
         dots = "●" * (self.current or 0)
         size = "?" if self.current is None else str(self.current)
-        if self.written is not None:
-            size += f" → {self.written}"
-        return (
-            f"{clock(self.seconds):>5}  {self.traffic:>7}  {dots:<{_WORKERS_SHOWN}}  {self.each:>6}  {size:<7}  "
-            f"{self.reason}: {self.message}"
-        )
+        return f"{clock(self.seconds):>5}  {self.traffic:>7}  {dots:<{_WORKERS_SHOWN}}  {size:>4}  {self.why}"
 
 
 class Teller:
@@ -84,7 +70,7 @@ def _colour(moment: Moment) -> str:
     """Return green for a scale-out, cyan for a scale-in, yellow for a failed decision, dim for the rest."""
     if moment.written is not None:
         return "1;32" if moment.written > (moment.current or 0) else "1;36"
-    return "33" if moment.each == "-" or moment.current is None else "2"
+    return "33" if moment.failed else "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +105,7 @@ class Summary:
     def __str__(self) -> str:
         lines = ["", "What was written:", ""]
         moves = [m for m in self.moments if m.written is not None]
-        lines += [
-            f"{clock(m.seconds):>5}  {m.traffic:>7} in flight  {m.current} → {m.written}  {m.reason}" for m in moves
-        ]
+        lines += [f"{clock(m.seconds):>5}  {m.traffic:>7} in flight  {m.current} → {m.written}  {m.why}" for m in moves]
         sizes = [m.current for m in self.moments if m.current is not None]
         path = " → ".join(map(str, (size for at, size in enumerate(sizes) if at == 0 or sizes[at - 1] != size)))
         lines += [

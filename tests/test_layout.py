@@ -1,9 +1,6 @@
 """Columns, ages and texts on a terminal."""
 
-from autoscaler.cli.tables.explanation import explanation
 from autoscaler.layout import RED, Screen, Table
-from tests.decide.build import CPU_60, NOW, QUEUE_15, samples, scaler, value
-from tests.view.diary import STEP, Diary
 
 
 def test_columns_grow_with_their_values() -> None:
@@ -34,10 +31,3 @@ def test_a_text_without_room_beside_the_columns_is_printed_below() -> None:
 def test_colours_do_not_change_the_width_of_columns() -> None:
     (line,) = Table(("A", "B"), Screen(colours=True)).row(("x", "y"), (RED, ""))
     assert line == "\x1b[31mx\x1b[0m   y"
-
-
-def test_the_winning_metric_of_several_is_marked() -> None:
-    diary = Diary(scaler(QUEUE_15, CPU_60), 3)
-    diary.step(value(45_000), samples([900] * 3, NOW + STEP))
-    table = explanation(diary.explained(), NOW, Screen())
-    assert ["(wins)" in line for line in table[3:5]] == [False, True]

@@ -22,16 +22,13 @@ from autoscaler.model import (
     Phase,
     Reading,
     TargetState,
-    TargetType,
     ValueReading,
 )
 from autoscaler.observe.failure import Unsampled
 from autoscaler.quantity import format_decimal
 from autoscaler.rules import propose
 from autoscaler.text import count, listed
-from autoscaler.view import notation
-from autoscaler.view.metric import current_decimal, metric, target_decimal
-from autoscaler.view.verdict import headline
+from autoscaler.view.story import why
 
 _OF_NO_INSTANCE: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 _NAMED: Final = 3
@@ -76,11 +73,8 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
             yield _of_fallback(_unjoined(metric, other))
         return
     yield Finding("target", _target(state))
-    outcomes = []
     for metric, reading in zip(scaler.metrics, seen.readings, strict=True):
-        outcome = propose(scaler, metric, reading, state, now)
-        outcomes.append(outcome)
-        yield _metric(reading, outcome, state)
+        yield _metric(reading, propose(scaler, metric, reading, state, now), state)
     for metric, other in _fallbacks(scaler, seen):
         outcome = propose(scaler, metric, other, state, now)
         yield _of_fallback(_metric(other, outcome, state))
@@ -88,7 +82,7 @@ def _lines(scaler: Autoscaler, seen: Observation, now: datetime) -> Iterator[Fin
         yield Finding(
             "victims", "the query failed or is empty, so the back end would choose the instances to remove", wrong=True
         )
-    yield _now(decide(scaler, seen, History(), now), outcomes, state)
+    yield _now(decide(scaler, seen, History(), now), state)
     if state.reset_by:
         yield Finding("deployments", state.reset_by)
     for warning in state.warnings:
@@ -119,7 +113,7 @@ def _kind(instance: Instance) -> str:
     if instance.phase is Phase.FAILED:
         return "failed"
     if instance.deleting:
-        return "on its way out"
+        return "leaving"
     if instance.phase is Phase.PENDING:
         return "pending"
     return "ready" if instance.ready else "not ready"
@@ -173,32 +167,7 @@ def _strangers(reading: InstanceReading) -> int:
     return len(reading.unmatched) + reading.more_unmatched
 
 
-def _now(decision: Decision, outcomes: Sequence[MetricOutcome], state: TargetState) -> Finding:
-    current, desired = decision.current, decision.desired
-    measured = ", ".join(map(_measured, outcomes))
-    condition = headline(decision)
-    why = "" if condition is None else f"{condition.reason}: {condition.message}"
-    if desired is None and state.not_started:
+def _now(decision: Decision, state: TargetState) -> Finding:
+    if decision.desired is None and state.not_started:
         return Finding("now", "would wait for the first instances")
-    if desired is None:
-        failed = any(outcome.failed for outcome in outcomes)  # which is shown beside each metric
-        return Finding("now", f"would keep {current}: {measured if failed else why}", wrong=True)
-    if decision.change is not None and not decision.metrics:  # outside the bounds no metric is read
-        return Finding("now", f"would propose {desired}: {decision.change.reason}")
-    asked = max((outcome.proposal for outcome in outcomes if outcome.proposal is not None), default=desired)
-    text = f"would {'keep' if desired == current else 'propose'} {desired}: {measured}"
-    plain = asked == desired and (condition is None or condition.status)
-    return Finding("now", text if plain else f"{text}; {why}")
-
-
-def _measured(outcome: MetricOutcome) -> str:
-    """Return `cpu 63%/60% (avg)`; without instances, which have the average, the calculation of the proposal."""
-    averaged = outcome.failed or notation.value(outcome) is not None
-    return f"{outcome.name} {_ratio(outcome) if averaged else f'asks for {outcome.proposal} ({outcome.detail})'}"
-
-
-def _ratio(outcome: MetricOutcome) -> str:
-    shown = metric(outcome)
-    current = current_decimal(shown)
-    average = "" if current is None or outcome.target.type is TargetType.VALUE else " (avg)"
-    return f"{current or notation.UNKNOWN}/{target_decimal(shown)}{average}"
+    return Finding("now", why(decision), wrong=decision.desired is None)

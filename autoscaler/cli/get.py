@@ -54,7 +54,7 @@ def get(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table; wide: also all metrics, the desired size, the host, the state and why; json; yaml; "
+            help="table; wide: also all metrics, the desired size and the state; json; yaml; "
             "name: the names alone; size: the requested sizes alone.",
         ),
     ] = Output.TABLE,
@@ -67,8 +67,8 @@ def get(
     """List autoscalers in the columns of `kubectl get hpa`.
 
     TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the target's requested
-    size. READY: the instances that run and are ready. Below the table, on stderr: failures, pauses, overrides, and a
-    reload that was refused.
+    size. READY: the instances that run and are ready. WHY: the last decision's cause and result. Below the table, on
+    stderr: pauses, overrides, and a reload that was refused.
     """
     _refuse_combinations(names, labels, output, watch=watch, discovered=discovered)
     chosen = selector(labels)
@@ -88,7 +88,7 @@ def get(
         if output is Output.SIZE:
             show(str(_size(each)) for each in found)
             return
-        below = _Notes(wide=output is Output.WIDE)
+        below = _Notes()
         if not found and not watch:
             below.show(listed)
             which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
@@ -192,16 +192,15 @@ class _Listing:
 class _Notes:
     """The lines below the table, on stderr."""
 
-    def __init__(self, *, wide: bool) -> None:
-        self._wide = wide
+    def __init__(self) -> None:
         self._shown: Sequence[str] = ()
 
     def show(self, listed: AutoscalerList) -> None:
         """Show the lines that were not shown last time, without regard to their ages."""
-        on, errors, begun = screen(), not self._wide, False
+        on, begun = screen(), False
         found, refused, led = listed.autoscalers, listed.refused_reload, listed.led
-        lines = notes(found, refused, datetime.now(UTC), errors=errors, led=led)
-        without_ages = notes(found, refused, _ANY_TIME, errors=errors, led=led)
+        lines = notes(found, refused, datetime.now(UTC), led=led)
+        without_ages = notes(found, refused, _ANY_TIME, led=led)
         for line, key in zip(lines, without_ages, strict=True):
             if key not in self._shown:
                 if not begun and sys.stderr.isatty():

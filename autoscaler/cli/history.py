@@ -1,5 +1,7 @@
 """`autoscaler history`: shows sizes and metrics over time."""
 
+from datetime import UTC, datetime
+
 import typer
 
 from autoscaler.cli.client import asking
@@ -30,4 +32,4 @@ def history(
         if not found.points:
             typer.echo("no decisions in this time; --since looks further back", err=True)
             return
-        show(rows(found, screen()))
+        show(rows(found, datetime.now(UTC), screen()))

@@ -9,14 +9,12 @@ Larger results become the maximum; the controller's casts would make them small 
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from autoscaler.errors import MetricError
 from autoscaler.hpa.instances import Groups
 from autoscaler.model import MAX_SIZE, Instance
-from autoscaler.quantity import MAX_MILLI, Milli, sum_of
-
-WITHIN_TOLERANCE: Final = "ratio within tolerance"
+from autoscaler.quantity import MAX_MILLI, Milli, format_decimal, sum_of
 
 
 class Tolerances(NamedTuple):
@@ -28,6 +26,10 @@ class Tolerances(NamedTuple):
     def holds(self, ratio: float) -> bool:
         """Return whether a usage ratio is close enough to 1. NaN is not."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+    def words(self, ratio: float) -> str:
+        """Return why a ratio asks for no change: `within the tolerance of 10 %`."""
+        return f"within the tolerance of {100 * (self.up if ratio > 1.0 else self.down):g} %"
 
 
 class Usage(NamedTuple):
@@ -47,7 +49,7 @@ class Proposal(NamedTuple):
     usage: Usage
     """The measured usage, before assumptions about missing and unready instances."""
     detail: str
-    """The arithmetic in words: "ratio x 3 ready"."""
+    """The arithmetic in words: "ratio 1.300 x 3 ready"."""
     demand: int | None
     """What it asks for if no ratio is within the tolerance; None: for want of samples it keeps the current size."""
 
@@ -113,10 +115,10 @@ def per_instance(
     if not unready_matter and not unmeasured:
         demand = _replicas(ratio * groups.ready)
         if tolerances.holds(ratio):
-            return Proposal(current, usage, WITHIN_TOLERANCE, demand)
-        return Proposal(demand, usage, f"ratio x {groups.ready} ready", demand)
+            return Proposal(current, usage, tolerances.words(ratio), demand)
+        return Proposal(demand, usage, f"ratio {ratio:.3f} x {groups.ready} ready", demand)
     if ratio == 1.0:  # no assumptions are made
-        return Proposal(current, usage, WITHIN_TOLERANCE, None)
+        return Proposal(current, usage, tolerances.words(ratio), None)
 
     values = dict(groups.samples)
     values |= {instance.name: 0 if out else assumption(instance) for instance in unmeasured}
@@ -127,7 +129,8 @@ def per_instance(
     replicas = _replicas(careful * _units(values, weights))
     reversed_ = (careful > 1.0) is not out or (replicas < current if out else replicas > current)
     if tolerances.holds(careful) or reversed_:
-        return Proposal(current, usage, f"{detail}: no change", None if reversed_ else replicas)
+        stays = "no change" if reversed_ else tolerances.words(careful)
+        return Proposal(current, usage, f"{detail}: {stays}", None if reversed_ else replicas)
     return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}", replicas)
 
 
@@ -145,20 +148,21 @@ def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerance
     usage = Usage(ratio, value)
     demand = _replicas(ratio * ready) if current else _replicas(ratio)
     if current == 0:
-        return Proposal(demand, usage, "ratio, from zero", demand)
+        return Proposal(demand, usage, f"ratio {ratio:.3f}, from zero", demand)
     if tolerances.holds(ratio):
-        return Proposal(current, usage, WITHIN_TOLERANCE, demand)
-    return Proposal(demand, usage, f"ratio x {ready} ready", demand)
+        return Proposal(current, usage, tolerances.words(ratio), demand)
+    return Proposal(demand, usage, f"ratio {ratio:.3f} x {ready} ready", demand)
 
 
 def shared_value(status_replicas: int, value: Milli, target: Milli, tolerances: Tolerances) -> Proposal:
     """Return the proposal for one value against `averageValue`, divided by the existing replicas."""
     demand = _replicas(value / target)
+    detail = f"{format_decimal(value)} in total, {format_decimal(target)} for each"
     if status_replicas == 0:
         ratio = math.inf if value else math.nan
-        return Proposal(demand, Usage(ratio, None), "value / target, from zero", demand)
+        return Proposal(demand, Usage(ratio, None), detail, demand)
     ratio = value / (target * status_replicas)
     usage = Usage(ratio, min(math.ceil(value / status_replicas), MAX_MILLI))
     if tolerances.holds(ratio):
-        return Proposal(status_replicas, usage, WITHIN_TOLERANCE, demand)
-    return Proposal(demand, usage, "value / target", demand)
+        return Proposal(status_replicas, usage, tolerances.words(ratio), demand)
+    return Proposal(demand, usage, detail, demand)

@@ -335,7 +335,7 @@ class Controller:
         """Return the result for a target whose size an operator set to 0, which switches scaling off."""
         message = "the target's size is 0, which switches scaling off; set it to 1 or more to switch it on"
         self.conditions.set(_ACTIVE, False, Reason.SCALING_DISABLED, message)
-        self.trace.append(Step(HPA, Reason.SCALING_DISABLED, current, current, "the size is 0"))
+        self.trace.append(Step(HPA, Reason.SCALING_DISABLED, current, current, message))
         return self._keep(current)
 
     def _switched_off(self, bounds: Bounds) -> Wanted:

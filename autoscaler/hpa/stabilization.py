@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from autoscaler.model import HPA, Autoscaler, Reason, Recommendation, Step
-from autoscaler.quantity import format_duration
+from autoscaler.quantity import format_age, format_duration
 
 
 def down_window(scaler: Autoscaler) -> timedelta:
@@ -31,7 +31,7 @@ def stabilize_down(desired: int, recommendations: Sequence[Recommendation], wind
             highest = recommendation.replicas
     if highest == desired:
         return Step(HPA, Reason.READY_FOR_NEW_SCALE, desired, desired, "no higher recommendation in the window")
-    detail = f"highest recommendation of the last {format_duration(window)}"
+    detail = _kept(highest, recommendations, window, now)
     return Step(HPA, Reason.SCALE_DOWN_STABILIZED, desired, highest, detail)
 
 
@@ -60,7 +60,13 @@ def stabilize(
     if stabilized == desired:
         return Step(HPA, Reason.READY_FOR_NEW_SCALE, desired, desired, "no other recommendation in the window")
     if desired >= current:
-        detail = f"lowest recommendation of the last {format_duration(up_window)}"
+        detail = _kept(lowest, recommendations, up_window, now)
         return Step(HPA, Reason.SCALE_UP_STABILIZED, desired, stabilized, detail)
-    detail = f"highest recommendation of the last {format_duration(down_window)}"
+    detail = _kept(highest, recommendations, down_window, now)
     return Step(HPA, Reason.SCALE_DOWN_STABILIZED, desired, stabilized, detail)
+
+
+def _kept(size: int, recommendations: Sequence[Recommendation], window: timedelta, now: datetime) -> str:
+    """Return which recommendation keeps the size: `6 was recommended 3m ago, within the window of 5m`."""
+    latest = max([each.at for each in recommendations if each.replicas == size])
+    return f"{size} was recommended {format_age(now - latest)} ago, within the window of {format_duration(window)}"

@@ -1,4 +1,4 @@
-"""The log on a terminal: a decision in aligned columns, any other event as words and keys."""
+"""The log on a terminal: a decision with its size before and its cause, any other event as words and keys."""
 
 import shutil
 from collections.abc import Mapping
@@ -7,16 +7,15 @@ from typing import Any, Final, TextIO
 
 from structlog.typing import EventDict, WrappedLogger
 
-from autoscaler.layout import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Screen, Table
+from autoscaler.layout import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Screen, Table, clock, local
 from autoscaler.model import Direction
 from autoscaler.text import count
-from autoscaler.view import notation
 from autoscaler.view.verdict import direction
 
 _LEVELS: Final = {"error": RED, "critical": RED, "warning": YELLOW, "debug": DIM}
 _GAP: Final = "  "
-_NARROWEST: Final = [" " * width for width in (len("00:00:00"), 8, len("▲ 10 → 12"), 12, 20, 0)]
-"""First widths of time, autoscaler, size, metrics, reason and message, so that the first lines stay aligned."""
+_NARROWEST: Final = [" " * width for width in (len("00:00:00"), 8, len("▲ 100"), 0)]
+"""First widths of time, autoscaler, size and cause, so that the first lines stay aligned."""
 _WIDEST: Final = 60
 """The width that a column grows to."""
 
@@ -31,28 +30,29 @@ class Columns:
 
     def __call__(self, logger: WrappedLogger, method: str, entry: EventDict) -> str:  # noqa: ARG002 - structlog's signature
         """Return the line, without its end."""
-        time = datetime.fromisoformat(entry.pop("timestamp")).astimezone().strftime("%H:%M:%S")
+        at = datetime.fromisoformat(entry.pop("timestamp"))
+        time = clock(at, at)
         level, event = entry.pop("level"), entry.pop("event")
         if event == "decision":
-            return self._decision(time, level, entry)
+            return self._decision(at, level, entry)
         paint = self._screen.paint
         words = [f"{paint(DIM, f'{key}=')}{_words(value)}" for key, value in entry.items()]
         return _GAP.join((paint(DIM, time), paint(_LEVELS.get(level, BOLD), event), _GAP.join(words)))
 
-    def _decision(self, time: str, level: str, entry: Mapping[str, Any]) -> str:
-        current, desired = entry["current"], entry["desired"]
-        towards = None if current is None else direction(current, desired)
+    def _decision(self, at: datetime, level: str, entry: Mapping[str, Any]) -> str:
+        current = entry["current"]
+        towards = None if current is None else direction(current, entry["desired"])
         mark, colour = _mark(level, towards, entry["written"])
-        size = f"{mark} {_size(current, desired)}"
-        metrics = ", ".join(map(_metric, entry["metrics"]))
-        message = ("(dry run) " if entry["dry_run"] else "") + (entry["message"] or "")
+        size = f"{mark} {'?' if current is None else current}"
+        cause = local(entry["why"], at)
+        if entry["dry_run"] and "dry run" not in cause:
+            cause = f"(dry run) {cause}"
         if "repeated" in entry:
-            message = f"({count(entry['repeated'], 'time')}) {message}"
-        cells = (time, entry["autoscaler"], size, metrics, entry["reason"] or "-", message)
+            cause = f"({count(entry['repeated'], 'time')}) {cause}"
         nothing_new = towards is None and level == "info"
         self._table.screen = Screen(shutil.get_terminal_size().columns, self._screen.colours)
-        colours = (DIM, BOLD, colour, "", colour, DIM if nothing_new else "")
-        return "\n".join(self._table.row(cells, colours, cut=nothing_new))
+        colours = (DIM, BOLD, colour, DIM if nothing_new else "")
+        return "\n".join(self._table.row((clock(at, at), entry["autoscaler"], size, cause), colours, cut=nothing_new))
 
 
 def _mark(level: str, towards: Direction | None, written: int | None) -> tuple[str, str]:
@@ -65,22 +65,6 @@ def _mark(level: str, towards: Direction | None, written: int | None) -> tuple[s
     if written is None:  # held, refused, or a dry run
         return ("△" if out else "▽"), YELLOW
     return ("▲", GREEN) if out else ("▼", CYAN)
-
-
-def _size(current: int | None, desired: int | None) -> str:
-    """Return `10 → 12`."""
-    if current is None:
-        return "?"
-    return str(current) if desired is None or desired == current else f"{current} → {desired}"
-
-
-def _metric(metric: Mapping[str, Any] | str) -> str:
-    """Return `cpu 63%/60%`. `metric`: a text in place of the metrics that the line has no room for."""
-    if isinstance(metric, str):
-        return metric
-    current, target = (notation.plain(str(metric.get(key) or notation.UNKNOWN)) for key in ("value", "target"))
-    missing = f" ({metric['missing']} missing)" if metric.get("missing") else ""
-    return f"{metric.get('name')} {current}/{target}{missing}"
 
 
 def _words(value: Any) -> str:

@@ -7,6 +7,7 @@ from autoscaler.model import Decision
 from autoscaler.rules.shown import ShownMemory
 from autoscaler.view import notation
 from autoscaler.view.parts import memories_with
+from autoscaler.view.story import why
 from autoscaler.view.verdict import headline
 
 EVENT = "decision"
@@ -15,7 +16,7 @@ EVENT = "decision"
 def keys(decision: Decision) -> dict[str, Any]:
     """Return the line's keys after `timestamp`, `level` and `event`, in order.
 
-    The keys of what rules remember are last.
+    Behind the keys of what rules remember is `why`, the first line of the decision's story.
 
     A metric has `missing`, the number of running instances without a usable sample, and `warming`, the number of those
     that warm up, unless it is 0.
@@ -46,6 +47,7 @@ def keys(decision: Decision) -> dict[str, Any]:
         },
         "dry_run": decision.dry_run,
         **{key: value for each in remembered for key, value in each.items()},
+        "why": why(decision),
     }
 
 
@@ -55,7 +57,9 @@ def log(logger: Logger, decision: Decision, repeated: int | None = None) -> None
     A write has the level `info` but is also logged at the level `warning`. `repeated`: the number of equal decisions
     since the autoscaler's last line; None: the decision is new.
     """
-    told = keys(decision) if repeated is None else keys(decision) | {"repeated": repeated}
+    told = keys(decision)
+    if repeated is not None:
+        told = {**told, "repeated": repeated, "why": told.pop("why")}
     if decision.error is not None:
         logger.warning(EVENT, **told)
     elif decision.written is not None:

@@ -29,7 +29,8 @@ class MetricOutcome(Struct, frozen=True, gc=False, array_like=True):
     """Replicas that this metric alone asks for; None when it failed and no fallback stands in for it."""
     error: str | None = None
     detail: str = ""
-    """How the proposal came about: "ratio x 3 ready", "ratio within tolerance", "fallback: 10 replicas"."""
+    """How the proposal came about: "ratio 1.300 x 3 ready", "within the tolerance of 10 %", "fallback: 10
+    replicas"."""
     ready: int = 0
     """Units whose samples counted."""
     measured: int | None = None

@@ -79,8 +79,9 @@ class Headroom(Rule):
             return measured
         wanted, size = min(demand + spare, MAX_SIZE), state.replicas
         detail = f"{demand} needed and {spare} spare"
-        if size and tolerances_of(scaler).holds(wanted / size):
-            wanted, detail = size, f"{detail}, within tolerance"
+        tolerances = tolerances_of(scaler)
+        if size and tolerances.holds(wanted / size):
+            wanted, detail = size, f"{detail}, {tolerances.words(wanted / size)}"
         outcome = replace(measured.outcome, proposal=wanted, detail=f"{measured.outcome.detail}; {detail}")
         step = Step(self.name, HEADROOM, asked, wanted, detail)
         return replace(measured, outcome=outcome, steps=(*measured.steps, step))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from autoscaler.document import Document
 from autoscaler.model import Autoscaler, TargetState
 from autoscaler.rules.shown import ShownDetail
-from autoscaler.view.conclusion import conclusion
 from autoscaler.view.events import EventDocument, event
 from autoscaler.view.instances import InstanceList, instances
 from autoscaler.view.parts import keys, rules_with, with_parts
 from autoscaler.view.rules import SpecDocument, spec
+from autoscaler.view.story import why
 from autoscaler.view.summary import Summary
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
@@ -27,7 +27,7 @@ class _Detail(Document):
     warnings: tuple[str, ...]
     """The target's own."""
     conclusion: str | None = None
-    """The result of the last decision and its cause, such as `stays at 4: a higher recommendation, 6, 3m ago`."""
+    """The first line of the last decision's story, as in the summary."""
     instances: InstanceList | None = None
     """The instances in the last cycle; null: there was none, or it could not read them."""
     events: tuple[EventDocument, ...]
@@ -56,7 +56,7 @@ def detail(
         summary=summary,
         spec=spec(scaler, sources),
         warnings=() if record is None else record.decision.warnings,
-        conclusion=None if record is None else conclusion(record),
+        conclusion=None if record is None else why(record.decision),
         instances=None if record is None else instances(record),
         events=tuple([event(row) for row in events]),
         **({} if record is None else keys(_found(scaler, record))),

@@ -1,16 +1,18 @@
 """The document of an explained decision."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autoscaler.document import Document, QueryDocument, Seconds
-from autoscaler.model import Direction
+from autoscaler.model import Direction, Step
 from autoscaler.rules.shown import ShownMemory
 from autoscaler.view.instances import InstanceList
 from autoscaler.view.last_value import LastValue
 from autoscaler.view.metric import MetricDocument
 from autoscaler.view.parts import with_parts
 from autoscaler.view.steering import SteeringDocument
+from autoscaler.view.story import Line
 from autoscaler.view.summary import ConditionDocument
 
 
@@ -68,6 +70,11 @@ class StepDocument(Document):
     before: int
     after: int
     detail: str
+
+
+def steps(trace: Sequence[Step]) -> tuple[StepDocument, ...]:
+    """Return the documents of stages."""
+    return tuple(map(StepDocument.of, trace))
 
 
 class BoundsDocument(Document):
@@ -158,8 +165,10 @@ class _Explanation(Document):
     instances: InstanceList | None = None
     """The instances with their samples; null: the target could not be read, or this is no longer known."""
     warnings: tuple[str, ...]
+    story: tuple[Line, ...] = ()
+    """The same in lines: the cause and the result, then each metric, each step, and what would change the size."""
     lines: tuple[str, ...]
-    """The same in sentences."""
+    """The same as texts."""
 
 
 if TYPE_CHECKING:

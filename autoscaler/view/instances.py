@@ -54,6 +54,20 @@ else:
     InstanceDocument = with_parts(_InstanceDocument, ShownInstance, behind=("detail",))
 
 
+INSTANCE_WORDS: Final = ("ready", "not ready", "warming up", "pending", "leaving", "failed")
+"""The states of an instance. docs/concepts.md has their meanings."""
+
+
+def word(instance: InstanceDocument) -> str:
+    """Return the state of an instance, one of INSTANCE_WORDS; `ready, warming up` of one that is both."""
+    if instance.deleting:
+        return "leaving"
+    if instance.phase is not Phase.RUNNING:
+        return instance.phase.value.lower()
+    state = "ready" if instance.ready else "not ready"
+    return f"{state}, warming up" if instance.warming else state
+
+
 class InstanceList(Document):
     """The instances of one target; those that need attention are first."""
 

@@ -119,6 +119,15 @@ def target_decimal(metric: MetricDocument) -> str:
     return decimal(metric.target_value, metric.target_type)
 
 
+def reading(outcome: MetricOutcome) -> str:
+    """Return what a metric reads against its target: `inflight 13 of 10`, `queue 45 in total of 15`."""
+    kind = outcome.target.type
+    goal, current = decimal(outcome.target.value / scale_of(kind), kind), number(outcome.current, kind)
+    if outcome.total is not None:
+        return f"{outcome.name} {format_decimal(outcome.total)} in total of {goal}"
+    return f"{outcome.name} {notation.absent(outcome.error) if current is None else decimal(current, kind)} of {goal}"
+
+
 def average_words(metric: MetricDocument) -> str:
     """Return the kind of average: `average utilization`, `average`; empty for a value that is no average."""
     if metric.total is not None:

@@ -75,6 +75,12 @@ def remarks(document: Document) -> Iterator[Remark]:
             yield from part.remarks(document)
 
 
+def memory_remarks(decision: Decision) -> Iterator[Remark]:
+    """Yield what the rules remark of what they remember after a decision, in their order."""
+    for memory, part in memories_with(decision, ShownMemory):
+        yield from part.of_memory(memory).remarks()
+
+
 def words_of(document: Document, now: datetime) -> Sequence[str]:
     """Return what the rules say of an instance, in their order."""
     said = [part.words(document, now) for _, part in parts(ShownInstance) if isinstance(document, part)]

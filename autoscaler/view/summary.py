@@ -27,6 +27,7 @@ from autoscaler.view.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.view.parts import memory_keys, with_parts
 from autoscaler.view.status import ReloadStatus
 from autoscaler.view.steering import PauseDocument, SteeringDocument
+from autoscaler.view.story import why
 from autoscaler.view.verdict import AutoscalerState, verdict, with_pause
 
 
@@ -59,6 +60,8 @@ class _Summary(Document):
     reason: str | None
     """Of the condition that says most."""
     message: str | None
+    why: str | None = None
+    """The first line of the last decision's story, such as `inflight 13 of 10 -> 2`; null: there was no decision."""
     current: int | None
     """The size that was last read: how many there should be."""
     ready: int | None = None
@@ -88,14 +91,14 @@ class _Summary(Document):
     """The target's first warning, such as "worker web-3 ended with exit code 1, …"."""
 
     @property
-    def why(self) -> str:
-        """Return what explains the state and the size: the most urgent problem, else a pause, else a limit.
+    def told(self) -> str:
+        """Return what explains the state and the size: a pause, the first line of the story, a warning.
 
-        Empty if there is none of these.
+        Empty without a decision.
         """
-        wrong = self.error or self.problem or self.unmeasured
-        pause = self.steering.pause
-        return wrong or (pause.text if pause is not None else self.limited_by) or ""
+        pause, first = self.steering.pause, self.why or self.error or ""
+        paused = pause.text if pause is not None and pause.text not in first else ""
+        return "; ".join([text for text in (paused, first, self.problem or self.unmeasured) if text])
 
     @property
     def states(self) -> tuple[AutoscalerState, ...]:
@@ -159,6 +162,7 @@ def summary(
         direction=told.direction,
         reason=told.condition and told.condition.reason,
         message=told.condition and told.condition.message,
+        why=None if decision is None else why(decision),
         current=None if decision is None else decision.current,
         ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,

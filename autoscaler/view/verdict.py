@@ -27,27 +27,33 @@ _RESTS: Final = frozenset([(kind.name, kind.rests) for kind in RULES if kind.res
 
 
 class AutoscalerState(StrEnum):
-    """The state of an autoscaler: the most urgent that applies."""
+    """The state of an autoscaler: the most urgent that applies. `MEANINGS` has their meanings."""
 
     UNKNOWN = "unknown"
-    """No decision yet."""
     FAILING = "failing"
-    """A metric, the target or a write failed."""
     PAUSED = "paused"
-    """An operator's pause is in force."""
     HELD = "held"
-    """The target, a brake or an earlier failure prevents a change of size."""
     DISABLED = "disabled"
-    """The target's size was set to 0."""
     IDLE = "idle"
-    """Nothing is active, and the target has no instances."""
     LIMITED = "limited"
-    """Bounds or policies prevent the size that the metrics ask for."""
     STABILIZING = "stabilizing"
-    """A stabilization window prevents it."""
     SCALING = "scaling"
-    """The last decision wrote another size, or proposed one in a dry run."""
     STEADY = "steady"
+
+
+MEANINGS: Final[Mapping[AutoscalerState, str]] = {
+    AutoscalerState.FAILING: "A metric, the target or a write failed",
+    AutoscalerState.HELD: "It wants another size, but an operation at the target or a brake prevents it",
+    AutoscalerState.LIMITED: "A maximum, a policy or a limit of the connection allows less than the metrics ask for",
+    AutoscalerState.PAUSED: "An operator has paused it",
+    AutoscalerState.DISABLED: "The target's size was set to 0, which disables scaling",
+    AutoscalerState.IDLE: "Nothing is active, so the target has no instances",
+    AutoscalerState.SCALING: "It has just changed the size",
+    AutoscalerState.STABILIZING: "A stabilization window keeps the size for a while",
+    AutoscalerState.UNKNOWN: "There is no decision yet",
+    AutoscalerState.STEADY: "The size fits the metrics, or the minimum is more than they ask for",
+}
+"""The words of docs/concepts.md."""
 
 
 class Verdict(NamedTuple):
@@ -143,8 +149,8 @@ def state(decision: Decision | None, steering: ManualControls) -> AutoscalerStat
         return AutoscalerState.SCALING
     if resting(decision) is not None:
         return AutoscalerState.IDLE
-    if limited is not None and limited.status:
-        return AutoscalerState.LIMITED
+    if limited is not None and limited.status and limited.reason != Reason.TOO_FEW_REPLICAS:
+        return AutoscalerState.LIMITED  # at its minimum it has more than it needs
     if able is not None and able.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED):
         return AutoscalerState.STABILIZING
     return AutoscalerState.STEADY

@@ -122,7 +122,7 @@ def test_live_before_the_first_start_creates_no_file_and_no_worker(tmp_path: Pat
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
     code, out = check(config, "--live")
     assert code == 0, out
-    assert "\n  now     would propose 3: queue asks for 3 (value / target, from zero)\n" in out
+    assert "\n  now     queue 3 in total of 1 asks for 3\n" in out
     assert not workers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [config.name]
 
@@ -149,7 +149,7 @@ def test_a_target_that_cannot_be_scaled_does_not_hide_the_others(tmp_path: Path,
     assert line(found["connections"], "adapter odd") == ("stubborn, 2 of 3 targets read", True)
     assert line(found["global"], "target")[0].startswith("service global is a global service")
     assert "BoundsConflict: no size is allowed" in line(found["narrow"], "now")[0]
-    assert line(found["fine"], "now") == ("would propose 3: queue 1.5/1 (avg)", False)
+    assert line(found["fine"], "now") == ("queue 1.5 of 1 asks for 3", False)
 
 
 def test_an_adapter_is_built_for_a_dry_run_and_closed(tmp_path: Path, prometheus: str) -> None:
@@ -169,7 +169,7 @@ def test_a_check_does_not_treat_running_instances_as_new(tmp_path: Path, prometh
     assert line(found, "target") == ("size 2, 2 instances: 2 ready", False)
     said = '2 samples joined, 1 not, each matching no instance or several: instance="stranger"; w1 is known as w1'
     assert line(found, "cpu") == (said, False)
-    assert line(found, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
+    assert line(found, "now") == ("cpu 90% of 60% asks for 3", False)
 
 
 @pytest.mark.parametrize(

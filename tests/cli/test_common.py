@@ -32,7 +32,7 @@ def test_json_is_the_document_of_the_api(online: ServedScene, words: tuple[str, 
         (("get", "-o", "json"), "cpu: 60%/60%"),
         (("describe", "web"), "ScalingActive"),
         (("events",), "New size: 6"),
-        (("explain", "web"), "The size is 6 and stays."),
+        (("explain", "web"), "cpu 60% of 60%, within the tolerance of 10 %"),
     ],
 )
 def test_without_a_daemon_the_state_is_read(offline: Scene, words: tuple[str, ...], shown: str) -> None:

@@ -78,11 +78,11 @@ def test_a_working_target_shows_the_proposed_size() -> None:
     assert block.title == "web on fleet/web-asg"
     assert line(block, "target") == ("size 2, 2 instances: 2 ready", False)
     assert line(block, "cpu") == ("2 samples joined", False)
-    assert line(block, "now") == ("would propose 3: cpu 90%/60% (avg)", False)
+    assert line(block, "now") == ("cpu 90% of 60% asks for 3", False)
 
 
 def test_instances_are_counted_by_state() -> None:
-    """Pending, failed and terminating instances explain a surprising proposal."""
+    """Pending, failed and leaving instances explain a surprising proposal."""
     others = (
         instance("b", phase=Phase.PENDING, ready=False),
         instance("c", ready=False),
@@ -90,7 +90,7 @@ def test_instances_are_counted_by_state() -> None:
         instance("e", phase=Phase.FAILED, ready=False),
     )
     block = found(state(instance("a"), *others), ValueReading((5000,)))
-    text = "size 5, 5 instances: 1 ready, 1 pending, 1 not ready, 1 on its way out, 1 failed"
+    text = "size 5, 5 instances: 1 ready, 1 pending, 1 not ready, 1 leaving, 1 failed"
     assert line(block, "target") == (text, False)
 
 
@@ -131,14 +131,14 @@ def test_a_failed_query_is_an_error_also_if_another_metric_decides() -> None:
     """It would prevent every scale-in."""
     block = found(state(instance("a")), ValueReading((3000,)), Failure("the query returned no sample"))
     assert line(block, "cpu") == ("the query returned no sample", True)
-    assert line(block, "now") == ("would propose 3: queue 3/1 (avg), cpu <unknown>/60%", False)
+    assert line(block, "now") == ("cpu has no value: the query returned no sample; queue 3 of 1 asks for 3", False)
     assert block.wrong
 
 
 def test_a_failed_query_is_an_error_also_outside_the_bounds() -> None:
     """Outside the bounds the decision ignores the query; back inside, the query would fail."""
     block = found(state(instance("a"), size=9), Failure("the query returned no sample"))
-    assert line(block, "now") == ("would propose 5: the size is above maxReplicas", False)
+    assert line(block, "now") == ("the size is above maxReplicas, desired 5", False)
     assert block.wrong
 
 
@@ -154,28 +154,28 @@ def test_bounds_that_allow_no_size_are_an_error() -> None:
     """The daemon could never write a size."""
     text, wrong = line(found(state(instance("a"), limits=Limits(6, 9)), ValueReading((1000,))), "now")
     assert wrong
-    assert text.startswith("would keep 1: BoundsConflict: no size is allowed: ")
+    assert text.startswith("no size is allowed: ")
 
 
 def test_a_hold_is_shown_and_no_error() -> None:
     """A hold ends by itself."""
     hold = Hold(scale_out=HoldReason("DeploymentActive", "deployment 1 is under way"))
     text, wrong = line(found(state(instance("a"), hold=hold), ValueReading((3000,))), "now")
-    assert (text, wrong) == ("would propose 3: queue 3/1 (avg); DeploymentActive: deployment 1 is under way", False)
+    assert (text, wrong) == ("queue 3 of 1 asks for 3; deployment 1 is under way", False)
 
 
 def test_a_proposal_that_is_limited_shows_the_reason() -> None:
     """Without it the metric would look wrong."""
     text, wrong = line(found(state(instance("a"), instance("b")), ValueReading((900,))), "now")
     assert not wrong
-    assert text.startswith("would keep 2: queue 0.45/1 (avg); ScaleDownStabilized: ")
+    assert text.startswith("queue 0.45 of 1 asks for 1; 2 was recommended ")
 
 
 def test_size_zero_means_disabled_and_is_no_error() -> None:
     """An operator has disabled scaling."""
     text, wrong = line(found(state(), reading()), "now")
     assert not wrong
-    assert "ScalingDisabled" in text
+    assert "switches scaling off" in text
 
 
 def test_a_query_that_ranks_no_instance_is_an_error() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.cli.tables.listing import WIDE_HEADER, cells
+from autoscaler.cli.tables.listing import HEADER, cells
 from autoscaler.cli.tables.notes import notes
-from autoscaler.model import ManualControls
+from autoscaler.model import Direction, ManualControls, Pause
 from autoscaler.view import reads
 from autoscaler.view.summary import Summary, summaries, summary
 from tests.cli.scene import Scene, ServedScene
@@ -43,7 +43,7 @@ def test_sizes_alone_are_for_deployments(online: ServedScene) -> None:
 def test_columns_are_aligned(online: ServedScene) -> None:
     """`awk` depends on it."""
     header, *rows = online.run("get").lines
-    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE"):
+    for title in ("REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE", "WHY"):
         assert {row[header.index(title) - 1] for row in rows} == {" "}
         assert " " not in {row[header.index(title)] for row in rows}
 
@@ -169,11 +169,14 @@ def test_without_a_daemon_labels_come_from_the_configuration(offline: Scene) -> 
     assert [line.split()[0] for line in said.lines] == ["NAME", "web"]
 
 
-def test_errors_are_printed_below_the_table(online: ServedScene) -> None:
-    """Standard output stays a table; `-o wide` shows errors in the last column."""
-    said = online.run("get")
-    assert said.err == "broken: 1 of 1 metrics failed, first external metric queue: no answer\n"
-    assert online.run("get", "-o", "wide").err == ""  # whose last column says it
+def test_the_last_column_has_the_cause(online: ServedScene) -> None:
+    """A failure is in its row, and nowhere else."""
+    for form in ("table", "wide"):
+        said = online.run("get", "-o", form)
+        rows = {line.split()[0]: line for line in said.lines}
+        assert rows["broken"].endswith("   queue has no value: no answer")
+        assert rows["web"].endswith("   cpu 60% of 60%, within the tolerance of 10 %")
+        assert said.err == ""
 
 
 def test_pauses_and_overrides_are_printed_below_the_table(online: ServedScene) -> None:
@@ -206,32 +209,24 @@ def test_a_refused_reload_is_printed_below_the_table(online: ServedScene, others
     assert listed["refusedReload"]["problem"] == problem
 
 
-def test_warnings_of_a_target_are_printed_below_the_table() -> None:
+def test_a_warning_of_the_target_stands_behind_the_cause() -> None:
     """A pool that cannot start a worker may have no failing metric."""
     made = decision(warnings=("worker web-3 ended with exit code 1: cannot bind", "another one"))
     shown = summary("web", scaler(QUEUE_15), made, ManualControls(), configured=True)
-    assert notes([shown], None, NOW) == ["web: worker web-3 ended with exit code 1: cannot bind"]
-    assert notes([shown], None, NOW, errors=False) == []  # where the last column says it
+    assert cells(shown, NOW, HEADER)[-1].endswith("; worker web-3 ended with exit code 1: cannot bind")
 
 
-def test_instances_without_a_sample_are_printed_below_the_table() -> None:
+def test_instances_without_a_sample_stand_behind_the_cause() -> None:
     """The table shows the same value for one instance as for all."""
     made = decision(metrics=(replace(cpu(), ready=1, missing=("web-2", "web-3")),))
     shown = summary("web", scaler(CPU_60), made, ManualControls(), configured=True)
-    text = "2 of 3 instances have no sample of cpu: web-2, web-3"
-    assert notes([shown], None, NOW) == [f"web: {text}"]
-    assert notes([shown], None, NOW, errors=False) == []
-    assert cells(shown, NOW, WIDE_HEADER)[-1] == text  # where the last column says it
-    failing = shown.model_copy(update={"error": "no answer"})
-    assert notes([failing], None, NOW, errors=False) == [f"web: {text}"]
+    assert cells(shown, NOW, HEADER)[-1].endswith("; 2 of 3 instances have no sample of cpu: web-2, web-3")
 
 
 def test_many_notes_are_counted() -> None:
-    """An outage of Prometheus fails every autoscaler; the table stays on the screen."""
-    failing = [
-        summary(f"s{number}", scaler(QUEUE_15), decision(error="no answer"), ManualControls(), configured=True)
-        for number in range(14)
-    ]
-    lines = notes(failing, None, NOW)
+    """Somebody may pause a whole fleet; the table stays on the screen."""
+    pause = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
+    paused = [summary(f"s{number}", scaler(QUEUE_15), decision(), pause, configured=True) for number in range(14)]
+    lines = notes(paused, None, NOW)
     assert len(lines) == 11
     assert lines[-1] == "and 4 more; `autoscaler get -o wide` shows them"

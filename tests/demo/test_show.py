@@ -6,37 +6,28 @@ from demo.show import Moment, Summary
 from tests.replaced import replace
 
 LINE: dict[str, Any] = {
+    "level": "info",
     "current": 2,
     "desired": 3,
     "written": 3,
-    "reason": "SucceededRescale",
-    "message": "the target's size was set to 3",
-    "metrics": [{"name": "inflight", "type": "Pods", "value": "12500m", "target": "10"}],
+    "why": "inflight 12.5 of 10 -> 3",
 }
 OUT = Moment.of(LINE, 65, 25)
 IN = replace(OUT, current=2, desired=1, written=1)
 REST = replace(OUT, current=1, desired=1, written=None)
 
 
-def test_a_decision_is_one_line_with_its_change() -> None:
-    """The line shows the time, the load, both sizes and the reason."""
-    words = str(OUT).split()
-    assert words[:4] == ["1:05", "25", "●●", "12.5"]
-    assert "2 → 3" in str(OUT)
-    assert str(OUT).endswith("SucceededRescale: the target's size was set to 3")
+def test_a_decision_is_one_line_with_its_cause() -> None:
+    """The line shows the time, the load, the size before, and why."""
+    assert str(OUT).split()[:4] == ["1:05", "25", "●●", "2"]
+    assert str(OUT).endswith("  inflight 12.5 of 10 -> 3")
 
 
-def test_workers_without_a_sample_are_part_of_the_reason() -> None:
-    """The number of requests is that of the others."""
-    line = {**LINE, "metrics": [{**LINE["metrics"][0], "missing": 2}]}
-    assert str(Moment.of(line, 65, 25)).endswith("the target's size was set to 3; 2 without a sample")
-
-
-def test_a_failed_metric_and_an_unread_target_are_marked() -> None:
+def test_a_failed_decision_is_marked() -> None:
     """An outage must not look like zero load."""
-    failed = {**LINE, "current": None, "written": None, "metrics": [{**LINE["metrics"][0], "value": None}]}
-    words = str(Moment.of(failed, 5, 25)).split()
-    assert words[:4] == ["0:05", "25", "-", "?"]
+    failed = {**LINE, "level": "warning", "current": None, "written": None, "why": "the size could not be read: no"}
+    assert Moment.of(failed, 5, 25).failed
+    assert str(Moment.of(failed, 5, 25)).split()[:3] == ["0:05", "25", "?"]
 
 
 def test_scaling_out_and_in_is_a_success() -> None:

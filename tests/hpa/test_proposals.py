@@ -73,7 +73,7 @@ def test_at_the_target_nothing_is_assumed() -> None:
     """At a ratio of 1 no assumption can reverse the direction."""
     decision = first_decision(scaler(PODS_100M), state(3), samples([100, 100]))
     assert proposals(decision) == [3]
-    assert decision.metrics[0].detail == "ratio within tolerance"
+    assert decision.metrics[0].detail == "within the tolerance of 10 %"
 
 
 def test_a_container_resource_follows_the_readiness_of_its_instance() -> None:

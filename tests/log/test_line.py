@@ -25,7 +25,7 @@ def test_keys_are_in_the_documented_order() -> None:
     parsed = written_line(decision())
     assert list(parsed) == [
         "timestamp", "level", "event", "autoscaler", "target", "current", "desired", "written", "reason", "message",
-        "metrics", "conditions", "dry_run",
+        "metrics", "conditions", "dry_run", "why",
     ]  # fmt: skip
     assert parsed["event"] == "decision"
     assert parsed["level"] == "info"

@@ -205,7 +205,7 @@ def test_the_fallbacks_query_gives_the_value() -> None:
     life = Outage(covered(by_query()))
     decision = life.until_fallback(DOWN, fallbacks=[value(105_000)])
     assert decision.metrics[0].proposal == 7
-    assert decision.metrics[0].detail == "fallback's query: 35, value / target"
+    assert decision.metrics[0].detail == "fallback's query: 35, 105 in total, 15 for each"
     assert decision.metrics[0].current is None
     assert decision.error is not None
 
@@ -219,7 +219,7 @@ def test_the_fallbacks_query_is_joined_to_instances_like_the_metric() -> None:
     spec = with_fallback(CPU_60, query=Query("crude"))
     decision = Outage(covered(spec)).until_fallback(DOWN, fallbacks=[samples([1000] * 3)])
     assert decision.metrics[0].proposal == 5
-    assert decision.metrics[0].detail == "fallback's query: 100%, ratio x 3 ready"
+    assert decision.metrics[0].detail == "fallback's query: 100%, ratio 1.667 x 3 ready"
 
 
 @pytest.mark.parametrize(("allow", "proposal"), [(False, 3), (True, 1)])

@@ -81,7 +81,7 @@ def test_it_is_a_step_of_its_own() -> None:
     assert [(step.source, step.before, step.after) for step in made.trace[:2]] == [("hpa", 5, 6), ("headroom", 6, 8)]
     assert made.trace[1].reason == HEADROOM
     assert made.metrics[0].proposal == 8
-    assert made.metrics[0].detail == "value / target; 6 needed and 2 spare"
+    assert made.metrics[0].detail == "90 in total, 15 for each; 6 needed and 2 spare"
 
 
 def test_it_never_exceeds_the_maximum() -> None:

@@ -30,7 +30,7 @@ def test_junit_has_a_case_for_each_test_and_the_explanation_of_a_failure(project
     failure = case.find("failure")
     assert failure is not None
     assert failure.attrib["message"].endswith("web at 2026-11-23 08:01:00 UTC: expected size 7, got size 2")
-    assert "asks for 2" in str(failure.text)
+    assert "queue: within the tolerance of 10 % -> 2" in str(failure.text)
     assert (wrong.attrib["tests"], wrong.attrib["errors"]) == ("1", "1")
 
 

@@ -4,9 +4,9 @@ from autoscaler.decide import decide
 from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Behavior, ConnectionLimits, Direction, LimitUsage, ManualControls, Observation
 from autoscaler.record import Record
-from autoscaler.view.conclusion import conclusion
 from autoscaler.view.explain import explanation
 from autoscaler.view.level import Level
+from autoscaler.view.story import why
 from autoscaler.view.summary import Summary, summary
 from autoscaler.view.verdict import verdict
 from tests.decide.build import state, value
@@ -37,7 +37,7 @@ def shown(record: Record) -> Summary:
 def test_a_spent_removal_budget_is_shown_and_no_warning() -> None:
     """It is available again after a time, as with policies."""
     record = held(limits(5), 25, 3)
-    assert conclusion(record).startswith(f"stays at 20: {BUDGET}")
+    assert why(record.decision).startswith(f"load 0.15 of 1 asks for 3; {BUDGET}")
     assert (verdict(record.decision, ManualControls()).limited_by or "").startswith(BUDGET)
     assert (shown(record).state, shown(record).level) == ("limited", Level.NORMAL)
 
@@ -45,7 +45,7 @@ def test_a_spent_removal_budget_is_shown_and_no_warning() -> None:
 def test_a_reached_max_total_is_shown_as_a_warning() -> None:
     """Load is not served until an operator raises it."""
     record = held(limits(total=12), 12, 20)
-    assert conclusion(record) == f"stays at 12: {TOTAL}"
+    assert why(record.decision) == f"load 1.67 of 1 asks for 20; {TOTAL}"
     assert verdict(record.decision, ManualControls()).limited_by == TOTAL
     assert (shown(record).state, shown(record).level) == ("limited", Level.WARNING)
 
@@ -59,7 +59,7 @@ def test_no_change_is_predicted_while_a_limit_applies() -> None:
     assert [step.reason for step in inwards.hurdles] == ["RemovalBudgetLimit"]
     assert out.earliest is not None
     assert f"  In the way: {BUDGET}" in inwards.text
-    assert any(line.startswith("RemovalBudgetLimit: 3 -> 20 (fleet's removalBudget is") for line in told.lines)
+    assert any(line.startswith(BUDGET) and line.endswith("(RemovalBudgetLimit) -> 20") for line in told.lines)
 
 
 def test_a_scale_in_that_would_follow_a_scale_out_is_not_predicted() -> None:

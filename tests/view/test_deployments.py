@@ -24,7 +24,11 @@ def test_a_reset_is_shown_with_its_remedy_and_survives_a_restart(tmp_path: Path)
         made = life.step(value(15_000), target=target)
         (*_, record) = opened.archive.records("web")
         document = explanation(record)
-        (step,) = [each for each in document.lines if each.startswith("RecoveringSize: 4 -> 40 (a deployment set")]
+        (step,) = [
+            each
+            for each in document.lines
+            if each.startswith("a deployment set") and each.endswith("(RecoveringSize) -> 40")
+        ]
         assert REMEDY in step
         shown = summary("web", life.autoscaler, made, ManualControls(), configured=True)
         assert (shown.desired, shown.reason) == (40, "DeploymentActive")

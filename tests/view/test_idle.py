@@ -1,7 +1,7 @@
 """What is shown of an idle autoscaler: since when, and what ends it."""
 
 from autoscaler.model import Failure, ManualControls
-from autoscaler.view.conclusion import conclusion
+from autoscaler.view.story import why
 from autoscaler.view.verdict import AutoscalerState, verdict
 from tests.decide.build import value
 from tests.rules.idling import BUSY, MAILS, QUEUE, QUIET, idle_scaler
@@ -21,7 +21,7 @@ def resting() -> Diary:
 
 def test_an_idle_autoscaler_says_since_when_and_what_ends_it() -> None:
     told = resting().explained()
-    assert f"Idle: 0 (no metric is above its activation; the last activity was at {LAST}" in " ".join(told.lines)
+    assert f"no metric is above its activation; the last activity was at {LAST}" in " ".join(told.lines)
     assert "To scale out it takes queue above 5 or mails above 0; at the earliest to 3 in 15s." in told.lines
     assert [way.direction for way in told.ways] == ["out"]
     assert told.bounds is not None
@@ -40,7 +40,7 @@ def test_the_headline_of_an_idle_autoscaler_is_idle() -> None:
     assert newest is not None
     found = verdict(newest.decision, ManualControls())
     assert (found.state, found.level) == (AutoscalerState.IDLE, "normal")
-    assert conclusion(newest).startswith("stays at 0: no metric is above its activation; the last activity was at")
+    assert why(newest.decision).startswith("no metric is above its activation; the last activity was at")
 
 
 def test_an_idle_autoscaler_that_a_failed_metric_cannot_wake_is_failing() -> None:
@@ -57,6 +57,4 @@ def test_an_idle_autoscaler_shows_the_value_that_its_activation_is_compared_with
     told = diary.explained()
     queue, _ = told.metrics
     assert (queue.value, queue.total, queue.text) == (None, 4.0, "4 in total/15 (avg)")
-    assert (
-        "queue: 4 in total, target 15, asks for 1 (value / target, from zero); it asks for most and wins." in told.lines
-    )
+    assert "queue: 4 in total, 15 for each -> 1" in told.lines

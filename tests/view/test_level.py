@@ -37,7 +37,7 @@ def limited(made: Summary) -> tuple[str, Level]:
 def test_an_idle_service_at_its_minimum_is_no_warning() -> None:
     """Many services are idle at night, and warnings for them would hide others."""
     found = shown(queue(0, 2, minimum=2))
-    assert (found.state, found.level) == ("limited", Level.NORMAL)
+    assert (found.state, found.level) == ("steady", Level.NORMAL)
     assert limited(found) == ("TooFewReplicas", Level.NORMAL)
 
 

@@ -153,7 +153,7 @@ def test_in_an_outage_the_last_value_and_its_age_are_shown(state: State) -> None
     assert queue.at == life.now - timedelta(minutes=5)
     assert cpu is not None
     assert cpu.text == "60%"
-    assert "queue has no value: no answer; its last value was 8.33, 5m earlier." in told.lines
+    assert "queue has no value; its last value was 8.33, 5m earlier" in told.lines
     assert (
         reads_of(state.archive, [life.autoscaler])
         .explain_autoscaler("web", ExplainParameters(at=queue.at))
@@ -179,4 +179,4 @@ def test_a_metric_without_any_value_has_no_last_value(state: State) -> None:
     life.step(Failure("no answer"))
     told = reads_of(state.archive, [life.autoscaler]).explain_autoscaler("web", ExplainParameters())
     assert told.metrics[0].last is None
-    assert "queue has no value: no answer." in told.lines
+    assert told.lines[:2] == ("queue has no value: no answer", "queue has no value")

@@ -10,8 +10,8 @@ from autoscaler.log import line
 from autoscaler.model import ManualControls, Rules
 from autoscaler.record import State
 from autoscaler.rules.schedules import Schedules
-from autoscaler.view.conclusion import conclusion
 from autoscaler.view.explain import explanation
+from autoscaler.view.story import why
 from autoscaler.view.summary import summary
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, scaler
@@ -34,11 +34,10 @@ def test_an_open_schedule_is_explained(opened: State) -> None:
     made = life.queue(75)
     (record,) = opened.archive.records("web")
     document = explanation(record)
-    assert "TooManyReplicas: 5 -> 2 (the maximum of schedule night is 2)." in document.lines
-    assert "The schedule night was open, with maximum 2." in document.lines
+    assert "the maximum of schedule night is 2 (TooManyReplicas) -> 2" in document.lines
     assert document.bounds is not None
     assert (document.bounds.maximum, document.bounds.maximum_of) == (2, "the maximum of schedule night")
-    assert conclusion(record) == "stays at 2: the maximum of schedule night is 2, and 5 would be the size without it"
+    assert why(record.decision) == "queue 37.5 of 15 asks for 5; the maximum of schedule night is 2"
     shown = summary("web", life.autoscaler, made, ManualControls(), configured=True)
     assert [(each.name, each.minimum, each.maximum) for each in dict(shown)["schedules"]] == [("night", None, 2)]
     assert line.keys(made)["schedules"] == ["night"]

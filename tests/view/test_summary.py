@@ -105,14 +105,13 @@ def test_the_bounds_of_a_target_that_cannot_be_read_are_those_in_force() -> None
 
 
 def test_why_a_paused_one_stays_is_its_pause() -> None:
-    """A limit that would apply without the pause explains nothing."""
+    """The pause stands first: without it the rest might be otherwise."""
     trace = (Step(HPA, "TooFewReplicas", 2, 3, "minReplicas is 3"),)
-    assert of(trace=trace).why == "minReplicas is 3"
-    assert of(PAUSED, trace=trace).why == "paused by ann until it is resumed: load test"
+    assert of(trace=trace).told == "minReplicas is 3"
+    assert of(PAUSED, trace=trace).told == "paused by ann until it is resumed: load test; minReplicas is 3"
     inwards = ManualControls(Pause(Direction.IN, "ann", "", NOW, None))
-    assert of(inwards, trace=trace).why == "scaling in paused by ann until it is resumed: no reason given"
-    assert of(PAUSED, trace=trace, error="no answer").why == "no answer"
-    assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).why
+    assert of(inwards, trace=trace).told.startswith("scaling in paused by ann until it is resumed: no reason given; ")
+    assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).told
 
 
 def test_the_reason_for_a_limit_is_shown() -> None:

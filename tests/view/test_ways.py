@@ -81,7 +81,7 @@ def test_a_window_is_shown_beside_a_metric_that_asks_for_less() -> None:
     told = queue(Diary(scaler(QUEUE_15), 4), 60, 15)
     assert ways(told)[1] == (
         "The metrics ask for less already: average queue 3.75, below 11.25, asks for 1; at the earliest to 1 in 5m.\n"
-        "  In the way: highest recommendation of the last 5m (ScaleDownStabilized: 1 -> 4)."
+        "  In the way: 4 was recommended 30s ago, within the window of 5m (ScaleDownStabilized: 1 -> 4)."
     )
 
 

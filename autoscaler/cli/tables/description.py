@@ -13,9 +13,9 @@ from autoscaler.cli.tables.listing import OF_LEVEL, state_words
 from autoscaler.cli.tables.queries import query_text
 from autoscaler.cli.tables.steering import asked, bounds, scope
 from autoscaler.document import QueryDocument
-from autoscaler.layout import NONE, UNKNOWN, Screen, Table, clock, or_unknown
+from autoscaler.layout import NONE, UNKNOWN, Screen, Table, local, moment, or_unknown
 from autoscaler.model import MetricType, TargetType
-from autoscaler.quantity import format_age, format_duration
+from autoscaler.quantity import format_duration
 from autoscaler.rules.shown import Line
 from autoscaler.text import clean
 from autoscaler.view.detail import Detail
@@ -60,13 +60,13 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     for position, (key, value) in enumerate(sorted(summary.labels.items())):
         yield "" if position else "Labels:", f"{key}={value}"
     yield "State:", state_words(summary)
-    if detail.conclusion and not summary.error:
-        yield "Decision:", detail.conclusion
+    if summary.why:
+        yield "Decision:", local(summary.why, now)
     if not summary.configured:
         yield "Configured:", "no; it was removed from the configuration and is still remembered"
-    yield from _limits(summary, shown=detail.conclusion or "")
-    if summary.error:
+    if summary.error and not summary.why:
         yield "Error:", summary.error
+    yield from [_pair(each.line) for each in remarks(summary) if each.urgent and not each.is_in(summary.why)]
     if summary.unmeasured:
         yield "Unmeasured:", summary.unmeasured
     yield from _steering(summary, now)
@@ -74,8 +74,8 @@ def _head(detail: Detail, now: datetime) -> Iterator[tuple[str, str]]:
     yield from map(_pair, lines_of(detail))
     first, last = summary.first_seen, summary.last_decision
     if first is not None:
-        yield "First seen:", f"{_time(first)} ({format_age(now - first)} ago)"
-    yield "Last decision:", "none yet" if last is None else f"{_time(last)} ({format_age(now - last)} ago)"
+        yield "First seen:", moment(first, now)
+    yield "Last decision:", "none yet" if last is None else moment(last, now)
     for warning in detail.warnings:
         yield "Warning:", warning
 
@@ -84,14 +84,6 @@ def _pair(line: Line) -> tuple[str, str]:
     """Return a line's label and text."""
     text = line.text if line.query is None else f"{line.text}: {query_text(line.query)}"
     return f"{line.label}:", f"{text}, {line.more}" if line.more else text
-
-
-def _limits(summary: Summary, shown: str) -> Iterator[tuple[str, str]]:
-    if summary.limited_by and summary.limited_by not in shown:
-        yield "Limited by:", summary.limited_by
-    for each in remarks(summary):
-        if each.urgent and not each.is_in(summary.limited_by):
-            yield _pair(each.line)
 
 
 def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
@@ -157,7 +149,7 @@ def _bound(configured: int | None, in_force: int | None) -> str:
 
 def _behavior(behavior: BehaviorDocument | None, window: timedelta) -> Iterator[str]:
     if behavior is None:
-        yield f"Behavior:  {NONE} (stabilization window for scaling in: {window.total_seconds():g} seconds)"
+        yield f"Behavior:  {NONE} (stabilization window for scaling in: {format_duration(window)})"
         return
     yield "Behavior:"
     yield from _rules("Scale Up", behavior.scale_up)
@@ -166,14 +158,14 @@ def _behavior(behavior: BehaviorDocument | None, window: timedelta) -> Iterator[
 
 def _rules(title: str, rules: RulesDocument) -> Iterator[str]:
     yield f"  {title}:"
-    yield f"    Stabilization Window: {rules.stabilization_window_seconds.total_seconds():g} seconds"
+    yield f"    Stabilization Window: {format_duration(rules.stabilization_window_seconds)}"
     yield f"    Select Policy: {rules.select_policy.value}"
     yield f"    Tolerance: {rules.tolerance:g}"
     yield "    Policies:"
     kinds = [f"- Type: {policy.type.value}" for policy in rules.policies]
     values = [f"Value: {policy.value}" for policy in rules.policies]
     for policy, kind, value in zip(rules.policies, kinds, values, strict=True):
-        period = f"Period: {policy.period_seconds.total_seconds():g} seconds"
+        period = f"Period: {format_duration(policy.period_seconds)}"
         yield f"      {kind.ljust(max(map(len, kinds)))}  {value.ljust(max(map(len, values)))}  {period}"
 
 
@@ -190,7 +182,14 @@ def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: 
         return [f"Conditions:  {NONE}"]
     table = Table(("Type", "Status", "Since", "Reason", "Message"), screen, indent=2, gap=2)
     rows = [
-        (each.type, str(each.status), _since(each, now), clean(each.reason), clean(each.message)) for each in conditions
+        (
+            each.type,
+            str(each.status),
+            moment(each.last_transition, now),
+            clean(each.reason),
+            local(clean(each.message), now),
+        )
+        for each in conditions
     ]
     table.fit(rows)
     lines = ["Conditions:", table.header(), table.rule()]
@@ -199,17 +198,8 @@ def _conditions(conditions: Sequence[ConditionDocument], now: datetime, screen: 
     return lines
 
 
-def _since(condition: ConditionDocument, now: datetime) -> str:
-    """Return when the status last changed: `13:04:10 (5m)`."""
-    return f"{clock(condition.last_transition, now)} ({format_age(now - condition.last_transition)})"
-
-
 def _events(detail: Detail, now: datetime, screen: Screen) -> list[str]:
     if not detail.events:
         return [f"Events:  {NONE}"]
     table = EventTable(screen, with_name=False, described=True)
     return ["Events:", *table.header(detail.events, now), *table.rows(detail.events, now)]
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone().strftime("%a, %d %b %Y %H:%M:%S %z")

@@ -1,83 +1,61 @@
-"""`autoscaler explain`: a decision for readers."""
+"""`autoscaler explain`: a decision's story for readers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.queries import query_text
-from autoscaler.layout import BOLD, GREEN, RED, UNKNOWN, YELLOW, Screen, Table
-from autoscaler.quantity import format_age
+from autoscaler.layout import BOLD, DIM, YELLOW, Screen, local, moment
 from autoscaler.text import clean
-from autoscaler.view.explanation import ExplainedMetric, Explanation
-from autoscaler.view.metric import average_words, current_words, target_decimal
+from autoscaler.view.explanation import Explanation
+from autoscaler.view.story import Kind, Line
+
+_NUMBERED = (Kind.METRIC, Kind.STEP)
 
 
 def explanation(document: Explanation, now: datetime, screen: Screen) -> list[str]:
-    """Return the text, in lines: a table of the metrics, then the document's sentences."""
-    at = document.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    head = f"{clean(document.name)} ({clean(document.reference)}), decided {at}, {format_age(now - document.at)} ago"
-    lines = [screen.paint(BOLD, head), ""]
-    if document.metrics:
-        lines += [*_metrics(document, screen), "", *_queries(document, screen)]
-    for sentence in document.lines:
-        text = clean(sentence)
-        deeper = len(text) - len(text.lstrip())
-        lines += screen.wrap(text.strip(), deeper, 2)
+    """Return the text, in lines: the cause and result, the steps that led to it, and what would change it."""
+    mark = ", dry run" if document.dry_run else ""
+    head = f"{clean(document.name)} ({clean(document.reference)}), {moment(document.at, now)}{mark}"
+    first, *others = document.story
+    behind = [each.kind for each in others].index(Kind.AHEAD) if _has(others, Kind.AHEAD) else len(others)
+    told = screen.wrap(local(clean(first.text), now))
+    lines = [screen.paint(DIM, head), "", *[screen.paint(BOLD, line) for line in told]]
+    if others[:behind]:
+        lines += ["", *_steps(document, others[:behind], now, screen)]
+    if others[behind:]:
+        lines += ["", "What would change it:", *_ahead(others[behind:], now, screen)]
     return [*lines, *_warnings(document, screen), *_instances(document, screen)]
 
 
-def _metrics(document: Explanation, screen: Screen) -> Iterator[str]:
-    table = Table(("METRIC", "CURRENT", "TARGET", "RATIO", "ASKS FOR", "SAMPLES"), screen)
-    rows = [_cells(metric, alone=len(document.metrics) == 1) for metric in document.metrics]
-    table.fit(rows)
-    yield table.header()
-    for metric, row in zip(document.metrics, rows, strict=True):
-        colour = RED if metric.error is not None else GREEN if metric.wins else ""
-        yield from table.row(row, ["", "", "", "", colour, ""])
+def _has(lines: Sequence[Line], kind: Kind) -> bool:
+    return any(line.kind is kind for line in lines)
 
 
-def _queries(document: Explanation, screen: Screen) -> Iterator[str]:
-    """Yield the query of each metric."""
-    known = [(clean(each.name), each.query) for each in document.metrics if each.query is not None]
-    width = max((len(name) for name, _ in known), default=0)
-    for name, query in known:
-        first, *more = screen.wrap(query_text(query), width + 2)
-        yield name.ljust(width + 2) + first.lstrip()
-        yield from more
-    if known:
-        yield ""
+def _steps(document: Explanation, lines: Sequence[Line], now: datetime, screen: Screen) -> Iterator[str]:
+    """Yield the metrics, each with its query, and the steps, numbered; and what else is said of each."""
+    number, metrics = 0, iter(document.metrics)
+    for line in lines:
+        text = local(clean(line.sentence), now)
+        if line.kind not in _NUMBERED:
+            yield from screen.wrap(text, 4 if number else 0, 2)
+            continue
+        number += 1
+        yield from screen.wrap(f"{number}.".ljust(4) + text, 0, 4)
+        metric = next(metrics, None) if line.kind is Kind.METRIC else None
+        if metric is not None and metric.query is not None:
+            yield from [screen.paint(DIM, each) for each in screen.wrap(query_text(metric.query), 4, 2)]
+
+
+def _ahead(lines: Sequence[Line], now: datetime, screen: Screen) -> Iterator[str]:
+    for line in lines:
+        text = local(clean(line.sentence), now)
+        yield from screen.wrap(f"- {text}" if line.kind is Kind.AHEAD else text, 0 if line.kind is Kind.AHEAD else 4, 2)
 
 
 def _instances(document: Explanation, screen: Screen) -> Iterator[str]:
     if document.instances is not None and document.instances.total:
         yield from ("", "Instances:", *instances(document.instances, document.at, screen))
-
-
-def _cells(metric: ExplainedMetric, *, alone: bool) -> tuple[str, ...]:
-    wins = " (wins)" if metric.wins and not alone else ""
-    asked = UNKNOWN if metric.proposal is None else f"{metric.proposal}{wins}"
-    ratio = "-" if metric.ratio is None else f"{metric.ratio:.3f}"
-    return (clean(metric.name), _current(metric), target_decimal(metric), ratio, asked, _samples(metric))
-
-
-def _current(metric: ExplainedMetric) -> str:
-    current = current_words(metric)
-    return f"{current} (avg)" if average_words(metric) and metric.value is not None else current
-
-
-def _samples(metric: ExplainedMetric) -> str:
-    samples = metric.samples
-    counts = (
-        (samples.ready, "counted"),
-        (len(samples.missing), "missing"),
-        (len(samples.warming), "warming up"),
-        (len(samples.not_ready), "not ready"),
-        (len(samples.ignored), "ignored"),
-        (len(samples.unmatched), "not matched"),
-        (len(samples.dropped), "unusable"),
-    )
-    read = [] if samples.read is None else [f"{samples.read} read"]
-    return ", ".join([*read, *[f"{count} {word}" for count, word in counts if count]])
 
 
 def _warnings(document: Explanation, screen: Screen) -> Iterator[str]:

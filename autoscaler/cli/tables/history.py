@@ -1,20 +1,22 @@
 """`autoscaler history`: a row for each decision."""
 
-from autoscaler.layout import UNKNOWN, Screen, Table, or_unknown
+from datetime import datetime
+
+from autoscaler.layout import UNKNOWN, Screen, Table, moment, or_unknown
 from autoscaler.text import clean
 from autoscaler.view.history import HistoryDocument, PointMetric, metric_columns
 from autoscaler.view.metric import decimal
 from autoscaler.view.notation import NOT_READ
 
 
-def rows(history: HistoryDocument, screen: Screen) -> list[str]:
+def rows(history: HistoryDocument, now: datetime, screen: Screen) -> list[str]:
     """Return a row for each decision."""
     read = metric_columns(history.points)
     table = Table(("TIME", "CURRENT", "DESIRED", "MIN", "MAX", "METRICS"), screen)
     return table.lines(
         [
             (
-                point.at.astimezone().isoformat(timespec="milliseconds"),
+                moment(point.at, now),
                 or_unknown(point.current),
                 or_unknown(point.desired),
                 str(point.minimum),

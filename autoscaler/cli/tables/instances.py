@@ -8,7 +8,7 @@ from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
-from autoscaler.view.instances import InstanceDocument, InstanceList
+from autoscaler.view.instances import InstanceDocument, InstanceList, word
 from autoscaler.view.parts import words_of
 
 _MAX_ROWS: Final = 10
@@ -35,7 +35,7 @@ def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[
     since = "-" if instance.started_at is None else format_age(now - instance.started_at)
     return [
         clean(instance.name),
-        _state(instance),
+        word(instance),
         since,
         *[values.get(name) or "-" for name in names],
         _detail(instance, now),
@@ -47,15 +47,6 @@ def _detail(instance: InstanceDocument, now: datetime) -> str:
     unmeasured = f"no usable sample of {', '.join(missing)}" if missing else ""
     parts = [clean(instance.detail), *map(clean, words_of(instance, now)), unmeasured]
     return "; ".join(part for part in parts if part)
-
-
-def _state(instance: InstanceDocument) -> str:
-    if instance.deleting:
-        return "terminating"
-    if instance.phase is not Phase.RUNNING:
-        return instance.phase.value.lower()
-    state = "ready" if instance.ready else "not ready"
-    return f"{state}, warming up" if instance.warming else state
 
 
 def _colour(instance: InstanceDocument) -> str:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, or_unknown
+from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, local, or_unknown
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.view.level import Level
 from autoscaler.view.summary import Summary
 from autoscaler.view.verdict import AutoscalerState
 
-HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE")
-WIDE_HEADER: Final = (*HEADER[:-1], "DESIRED", "AGE", "STATE", "WHY")
+HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE", "WHY")
+WIDE_HEADER: Final = (*HEADER[:-2], "DESIRED", "AGE", "STATE", "WHY")
 OF_LEVEL: Final[Mapping[Level, str]] = {Level.ERROR: RED, Level.WARNING: YELLOW, Level.ACTIVE: GREEN, Level.NORMAL: ""}
 """The colours of levels of attention."""
 
@@ -23,7 +23,7 @@ def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, 
     found = {
         "NAME": clean(summary.name),
         "REFERENCE": clean(summary.reference) or UNKNOWN,
-        "TARGETS": clean(metrics if "WHY" in header else summary.targets),
+        "TARGETS": clean(metrics if "STATE" in header else summary.targets),
         "MIN": or_unknown(summary.minimum),
         "MAX": or_unknown(summary.maximum),
         "REPLICAS": or_unknown(summary.current),
@@ -31,7 +31,7 @@ def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, 
         "DESIRED": or_unknown(summary.desired),
         "AGE": UNKNOWN if summary.first_seen is None else format_age(now - summary.first_seen),
         "STATE": state_words(summary),
-        "WHY": clean(summary.why or summary.reason or ""),
+        "WHY": local(clean(summary.told), now),
     }
     return tuple([found[title] for title in header])
 

@@ -69,6 +69,7 @@ class ShownEntries(ShownMemory):
                 Line("Schedules", f"{each.name} ({', '.join(short)})"),
                 now=f"The schedule {each.name} is open: {' '.join(short)}",
                 past=f"The schedule {each.name} was open, with {' and '.join(each.words('minimum', 'maximum'))}",
+                message=f"of schedule {each.name} is",
             )
 
 

@@ -2,6 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from autoscaler.view.verdict import MEANINGS
 from autoscaler.web.page import words
 
 
@@ -15,5 +16,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= words.FILTERS
-    made.globals["meanings"] = words.MEANINGS
+    made.globals["meanings"] = MEANINGS
     return made

@@ -4,40 +4,33 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from autoscaler.model import ConditionType, Direction, EventType, Phase
+from markupsafe import Markup
+
+from autoscaler.model import ConditionType, Direction, EventType
 from autoscaler.quantity import format_age, format_decimal, format_seconds
-from autoscaler.times import rfc3339
+from autoscaler.times import INSTANT, parse_instant, rfc3339
 from autoscaler.view import notation
 from autoscaler.view.events import EventDocument
 from autoscaler.view.history import Column, Point, metric_columns
-from autoscaler.view.instances import InstanceDocument
+from autoscaler.view.instances import word
 from autoscaler.view.level import Level
 from autoscaler.view.metric import MetricDocument, average_words, current_words, target_decimal
 from autoscaler.view.parts import lines_of, remarks, words_of
 from autoscaler.view.rules import settings_lines
-from autoscaler.view.sentences import past_remarks, without_value
 from autoscaler.view.steering import PauseDocument
+from autoscaler.view.story import grouped
 from autoscaler.view.summary import ConditionDocument, Summary
-from autoscaler.view.verdict import AutoscalerState
+from autoscaler.view.verdict import MEANINGS, AutoscalerState
 
-MEANINGS: Final[Mapping[AutoscalerState, str]] = {
-    AutoscalerState.FAILING: "A metric, the target or a write failed",
-    AutoscalerState.HELD: "It wants another size, but an operation at the target or a brake prevents it",
-    AutoscalerState.LIMITED: "Bounds or policies limit the size that the metrics ask for",
-    AutoscalerState.PAUSED: "An operator has paused it",
-    AutoscalerState.DISABLED: "The target's size was set to 0, which disables scaling",
-    AutoscalerState.IDLE: "Nothing is active, so the target has no instances",
-    AutoscalerState.SCALING: "It has just changed the size",
-    AutoscalerState.STABILIZING: "A stabilization window keeps the size for a while",
-    AutoscalerState.UNKNOWN: "There is no decision yet",
-    AutoscalerState.STEADY: "The size fits the metrics",
-}
 _PROPOSED: Final = "It would change the size; a dry run writes nothing"
 
 
 def meaning(of: Summary) -> str:
     """Return the meaning of an autoscaler's state."""
     return _PROPOSED if of.dry_run and of.state is AutoscalerState.SCALING else MEANINGS[of.state]
+
+
+_TIME: Final = Markup('<time datetime="{}" data-local="clock">{} UTC</time> ({})')
 
 
 def span(given: timedelta | float | None) -> str:
@@ -94,14 +87,14 @@ def condition_class(condition: ConditionDocument) -> str:
     return "good" if says_well and condition.level is Level.NORMAL else condition.level.value
 
 
-def readiness(instance: InstanceDocument) -> str:
-    """Return an instance's state in a word or two."""
-    if instance.deleting:
-        return "Leaving"
-    if instance.phase is not Phase.RUNNING:
-        return instance.phase.value
-    state = "Ready" if instance.ready else "Not ready"
-    return f"{state}, warming up" if instance.warming else state
+def instants(text: str, now: datetime) -> Markup:
+    """Return a sentence for HTML in which each time is an element, as by the macro `clock_time`, with its age."""
+    end, found = 0, Markup()
+    for each in INSTANT.finditer(text):
+        at = parse_instant(each[0])
+        found += text[end : each.start()] + _TIME.format(rfc3339(at), clock(at), ago(at, now))
+        end = each.end()
+    return found + text[end:]
 
 
 def event_kind(event: EventDocument) -> str:
@@ -132,15 +125,15 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal": notation.plain,
     "paused": paused,
     "condition_class": condition_class,
-    "readiness": readiness,
+    "readiness": lambda instance: first_upper(word(instance)),
     "event_kind": event_kind,
     "first_upper": first_upper,
+    "instants": instants,
     "about": format_age,
-    "without_value": without_value,
     "lines_of": lines_of,
     "settings_lines": settings_lines,
     "remarks": remarks,
-    "past_remarks": past_remarks,
+    "grouped": grouped,
     "words_of": words_of,
     "meaning": meaning,
     "meaning_of": MEANINGS.__getitem__,

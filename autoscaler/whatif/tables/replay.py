@@ -50,4 +50,4 @@ def _findings(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
 
 
 def _time(at: datetime) -> str:
-    return at.astimezone().isoformat(timespec="seconds")
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

@@ -97,7 +97,7 @@ def test_a_brake_that_is_on_is_shown_with_what_it_prevents(tmp_path: Path) -> No
     assert "The brake outsideChange is on: something else set the size from 3 to 5" in idle
     assert "<dt>Brake outsideChange</dt><dd>a size that another program or person set is kept for 10m</dd>" in idle
     assert "The brake outsideChange is on" not in holding
-    assert "Limited: something else set the size from 3 to 5" in holding
+    assert "; something else set the size from 3 to 5" in holding
 
 
 def test_an_open_schedule_is_shown_with_its_bounds(tmp_path: Path) -> None:

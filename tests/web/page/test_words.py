@@ -60,7 +60,7 @@ def instance(
 )
 def test_an_instance_is_shown_in_one_state(shown: InstanceDocument, word: str) -> None:
     """An instance that is being removed did not become unready."""
-    assert words.readiness(shown) == word
+    assert words.FILTERS["readiness"](shown) == word
 
 
 def condition(kind: ConditionType, level: Level, *, status: bool = True) -> ConditionDocument:

@@ -46,7 +46,7 @@ function drawings() {
     key: "size",
     title: "Size",
     data: [times, ...["maximum", "minimum", "desired", "current"].map((key) => points.map((point) => point[key]))],
-    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("wanted", "--wanted", [6, 4]), line("size", "--accent", null, 2.5)],
+    series: [line("max", "--quiet", [2, 4]), line("min", "--quiet", [2, 4]), line("desired", "--wanted", [6, 4]), line("size", "--accent", null, 2.5)],
     bands: [{series: [1, 2], fill: () => colour("--band")}],
     stepped: true,
   };

@@ -1,0 +1,132 @@
+"""The first line of a decision's story: its cause and its result."""
+
+from datetime import timedelta
+
+import pytest
+
+from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler.errors import TargetUnavailable
+from autoscaler.model import (
+    Direction,
+    Failure,
+    History,
+    HpaMemory,
+    ManualControls,
+    MetricType,
+    Observation,
+    Pause,
+    Proposed,
+    Recommendation,
+    TargetType,
+    Written,
+)
+from autoscaler.record import Record
+from autoscaler.rules.fallback import MetricFallback
+from autoscaler.view.story import Kind, story, why
+from tests.decide.build import CPU_60, NOW, metric, samples, scaler, state
+from tests.decide.outage import WithFallback, covered
+from tests.replaced import replace
+
+INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
+EARLIER = History(
+    HpaMemory(
+        (
+            Recommendation(6, NOW - timedelta(minutes=3, milliseconds=-12)),
+            Recommendation(4, NOW - timedelta(seconds=15)),
+        )
+    )
+)
+
+
+def first(
+    percent: int,
+    size: int = 4,
+    history: History = History(),  # noqa: B008 - it is frozen
+    *,
+    written: bool = False,
+    dry_run: bool = False,
+) -> str:
+    """Return the line of a cycle in which each instance uses this percentage of its request."""
+    autoscaler = replace(scaler(CPU_60, minimum=2, maximum=10), dry_run=dry_run)
+    made = decide(autoscaler, Observation(state(size), (samples([percent * 10] * size),)), history, NOW)
+    if made.change is not None and (written or dry_run):
+        made = apply_outcome(made, (Proposed if dry_run else Written)(made.change.size))
+    return why(made)
+
+
+def test_a_scale_out_leads_with_its_cause() -> None:
+    """A newcomer sees what happened and why, and no reason word of HPA."""
+    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([13_000]),)), History(), NOW)
+    assert why(apply_outcome(made, Written(2))) == "inflight 13 of 10 -> 2"
+
+
+@pytest.mark.parametrize(("each", "percent"), [(11_000, "10"), (9_500, "10")])
+def test_a_size_within_the_tolerance_says_so(each: int, percent: str) -> None:
+    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([each]),)), History(), NOW)
+    assert why(made) == f"inflight {each / 1000:g} of 10, within the tolerance of {percent} %"
+
+
+def test_a_size_held_by_a_window_shows_the_recommendation_and_its_age() -> None:
+    said = first(20, history=EARLIER, size=6)
+    assert said == "cpu 20% of 60% asks for 2; 6 was recommended 3m ago, within the window of 5m"
+
+
+@pytest.mark.parametrize(
+    ("percent", "size", "said"),
+    [
+        (120, 10, "cpu 120% of 60% asks for 20; maxReplicas is 10"),
+        (6, 2, "cpu 6% of 60% asks for 1; minReplicas is 2"),
+    ],
+)
+def test_a_size_at_a_bound_shows_the_size_without_it(percent: int, size: int, said: str) -> None:
+    """An operator sees whether to raise the bound."""
+    history = History(HpaMemory((Recommendation(1, NOW - timedelta(seconds=15)),)))
+    assert first(percent, size, history) == said
+
+
+def test_a_dry_run_says_that_it_writes_nothing() -> None:
+    assert first(120, dry_run=True) == "cpu 120% of 60% -> 8; a dry run writes nothing"
+
+
+def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
+    pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
+    said = first(120, history=replace(EARLIER, manual=ManualControls(pause)))
+    assert said == "cpu 120% of 60% asks for 8; paused by dana until it is resumed: sale"
+
+
+def test_another_size_than_the_desired_one_is_shown() -> None:
+    """A back end may write another one, as when some victims cannot be terminated."""
+    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([43_000]),)), History(), NOW)
+    assert why(apply_outcome(made, Written(3))).endswith(" -> 3 instead of 4")
+
+
+def test_a_failed_metric_shows_its_error() -> None:
+    """The error contains the remedy."""
+    made = decide(scaler(CPU_60), Observation(state(4), (Failure("query cpu timed out"),)), History(), NOW)
+    assert why(made) == "cpu has no value: query cpu timed out"
+
+
+def test_a_target_that_cannot_be_read_has_no_size() -> None:
+    """The last known size may be wrong."""
+    observed = Observation(TargetUnavailable("it did not answer"), (samples([]),))
+    assert why(decide(scaler(CPU_60), observed, History(), NOW)) == "the size could not be read: it did not answer"
+
+
+def test_a_size_kept_by_a_fallback_shows_it() -> None:
+    """The size is not the one that the load needs."""
+    autoscaler = covered(WithFallback(CPU_60, MetricFallback(timedelta(seconds=30), 4)))
+    observed, history = Observation(state(4), (Failure("no answer"),)), History()
+    for seconds in (0, 30):
+        now = NOW + timedelta(seconds=seconds)
+        made = decide(autoscaler, observed, history, now)
+        history = remember(autoscaler, history, made)
+    assert why(made) == "cpu has no value: no answer; fallback: 4 replicas"
+
+
+def test_a_forgotten_decision_has_its_steps_and_says_what_is_unknown() -> None:
+    """Beyond state.detail the steps stay."""
+    autoscaler, observed = scaler(CPU_60, minimum=2), Observation(state(6), (samples([200] * 6),))
+    made = decide(autoscaler, observed, EARLIER, NOW)
+    lines = story(Record(autoscaler, made, None, None))
+    assert [line.kind for line in lines] == [Kind.WHY, Kind.METRIC, Kind.STEP, Kind.NOTE]
+    assert "state.detail" in lines[-1].text
