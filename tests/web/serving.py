@@ -131,7 +131,7 @@ class Served:
         return self.server.url
 
     def get(self, path: str, **options: Any) -> requests.Response:
-        return self.session.get(self.server.url + path, timeout=10, **options)
+        return self.session.get(self.server.url + path, timeout=60, **options)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
         """Send it over the control socket; with a web configuration over TCP."""
