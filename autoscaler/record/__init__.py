@@ -2,7 +2,6 @@
 
 from autoscaler.record.archive import Archive
 from autoscaler.record.daemons import Daemons, Leader
-from autoscaler.record.entries import target_text
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.lease import Lease, LeaseOptions
@@ -10,6 +9,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.series import SeriesRow
 from autoscaler.record.state import State
 from autoscaler.record.steering import SteeringEvent
+from autoscaler.record.targets import target_text
 from autoscaler.record.values import Cut, EventRow, Record, StateSize
 
 __all__ = [

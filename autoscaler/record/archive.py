@@ -15,8 +15,10 @@ from autoscaler.record import schema, versions
 from autoscaler.record.binary import readable
 from autoscaler.record.daemons import Daemons, read_daemons, read_leader
 from autoscaler.record.database import Readers, locate, place
-from autoscaler.record.entries import Key, Newest, newest_cycles, newest_decisions
+from autoscaler.record.entries import Key
 from autoscaler.record.events import EventPage, event_page
+from autoscaler.record.max_size import read_cuts
+from autoscaler.record.newest import Newest, newest_cycles, newest_decisions
 from autoscaler.record.reading import recorded
 from autoscaler.record.series import SeriesRow
 from autoscaler.record.steering import read_steering
@@ -203,12 +205,12 @@ class Archive:
     def cuts(self) -> Sequence[Cut]:
         """Return what was deleted because of `state.maxSize`."""
         with self._readers.begin() as connection:
-            return _cuts(connection)
+            return read_cuts(connection)
 
     def size(self) -> StateSize:
         """Return the bytes on disk, and what was deleted because of `state.maxSize`."""
         with self._readers.begin() as connection:
-            cuts = _cuts(connection)
+            cuts = read_cuts(connection)
             if connection.dialect.name == "postgresql":
                 return StateSize(_postgresql_bytes(connection), cuts)
         database = Path(str(self._readers.url.database))
@@ -239,11 +241,6 @@ class Archive:
         """Return the newest decision of each of these autoscalers and targets; None: of all. Skips damaged ones."""
         with self._readers.begin() as connection:
             return newest_decisions(connection, only)
-
-
-def _cuts(connection: Connection) -> Sequence[Cut]:
-    rows = connection.execute(select(schema.cut).order_by(schema.cut.c.tier))
-    return [Cut(row.tier, from_micros(row.until), from_micros(row.at)) for row in rows]
 
 
 def _postgresql_bytes(connection: Connection) -> int:

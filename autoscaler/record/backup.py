@@ -181,6 +181,7 @@ def _copy(source: URL, target: Path) -> Contents:
         if found != [("ok",)]:
             raise StateError(f"{databases.place(source)} is damaged ({found[0][0]}); take an earlier backup")
         with copy.begin():
+            versions.migrate(copy, databases.place(source))
             contents = _contents_of(copy)
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # everything is in one file
     sync(target)
@@ -200,7 +201,7 @@ def _put_in_place(partial: Path, file: Path) -> None:
 
 def _contents_of(connection: Connection) -> Contents:
     autoscalers = connection.execute(select(func.count()).select_from(schema.autoscaler)).scalar_one()
-    last = connection.execute(select(func.max(schema.memory.c.at))).scalar_one()
+    last = connection.execute(select(func.max(schema.known.c.at))).scalar_one()
     return Contents(autoscalers, None if last is None else from_micros(last))
 
 

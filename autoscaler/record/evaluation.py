@@ -156,7 +156,7 @@ _TARGET: Final = Binary[_Target](_Target)
 _READINGS: Final = Binary[_Readings](_Readings)
 _VALUES: Final = Binary[tuple[_Values, ...]](tuple[_Values, ...])
 RARE_CHANGES: Final = Binary[RareChanges](RareChanges)
-_METRICS: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
+METRICS_OF: Final = Binary[tuple[MetricOutcome, ...]](tuple[MetricOutcome, ...])
 _FREQUENT_CHANGES: Final = Binary[_FrequentChanges](_FrequentChanges)
 _HISTORY: Final = Binary[_History](_History)
 COLUMNS: Final = 8
@@ -169,8 +169,8 @@ _PAST: Final = slice(6, None)
 """The columns of the History."""
 
 
-def all_columns(observation: Observation, decision: Decision, history: History) -> Columns:
-    """Return the columns of a decision, with all that it was made from."""
+def all_columns(observation: Observation, decision: Decision, past: Columns) -> Columns:
+    """Return the columns of a decision, with all that it was made from. `past`: `history_columns` of its History."""
     now, target = decision.now, observation.target
     readings = [_split(reading, now) for reading in observation.readings]
     values = [values for _, values in readings]
@@ -192,11 +192,17 @@ def all_columns(observation: Observation, decision: Decision, history: History) 
         ),
         _VALUES.dump(tuple(values)),
         *decision_columns(decision),
-        *_history_columns(history),
+        *past,
     )
 
 
-def _history_columns(history: History) -> Columns:
+def history_columns(history: History) -> Columns:
+    """Return the columns of a History: everything but its time and the metrics of its status, and these metrics."""
+    return history_text(history), METRICS_OF.dump(history.hpa.status.metrics)
+
+
+def history_text(history: History) -> bytes:
+    """Return the first of `history_columns`. It stays the same while only time goes by."""
     hpa, at = history.hpa, history.at
     past = _History(
         tuple([(each.replicas, _unless(at, each.at)) for each in hpa.recommendations]),
@@ -209,7 +215,7 @@ def _history_columns(history: History) -> Columns:
         history.warnings,
         history.rules,
     )
-    return _HISTORY.dump(past), _METRICS.dump(hpa.status.metrics)
+    return _HISTORY.dump(past)
 
 
 def _unless(known: datetime | None, at: datetime) -> int | None:
@@ -219,6 +225,11 @@ def _unless(known: datetime | None, at: datetime) -> int | None:
 def history_from(columns: Columns, at: int | None) -> History:
     """Return the History of the decision before, at this time (microseconds), from all columns. Raises StateError."""
     text, metrics = columns[_PAST]
+    return history_of(text, METRICS_OF.load(metrics), at)
+
+
+def history_of(text: bytes, metrics: tuple[MetricOutcome, ...], at: int | None) -> History:
+    """Return the History of this time (microseconds), from `history_text` and its metrics. Raises StateError."""
     past = _HISTORY.load(text)
     known = None if at is None else from_micros(at)
 
@@ -234,7 +245,7 @@ def history_from(columns: Columns, at: int | None) -> History:
             scale_ups=tuple([ScaleEvent(change, time_of(own)) for change, own in past.scale_ups]),
             scale_downs=tuple([ScaleEvent(change, time_of(own)) for change, own in past.scale_downs]),
             conditions=past.conditions,
-            status=Status(*past.status, _METRICS.load(metrics)),
+            status=Status(*past.status, metrics),
         ),
         pending=past.pending,
         manual=past.manual,
@@ -265,7 +276,7 @@ def decision_columns(decision: Decision) -> Columns:
         decision.error,
         None if decision.outcome is None else _outcome(decision.outcome),
     )
-    return RARE_CHANGES.dump(rare), _METRICS.dump(decision.metrics), _FREQUENT_CHANGES.dump(frequent)
+    return RARE_CHANGES.dump(rare), METRICS_OF.dump(decision.metrics), _FREQUENT_CHANGES.dump(frequent)
 
 
 def observation_from(columns: Columns, at: int) -> Observation:
@@ -287,7 +298,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
     """Return the decision of the cycle at `at` (microseconds) from the columns DECISION. Raises StateError."""
     rare, metrics, frequent = (
         RARE_CHANGES.load(columns[0]),
-        _METRICS.load(columns[1]),
+        METRICS_OF.load(columns[1]),
         _FREQUENT_CHANGES.load(columns[2]),
     )
     now = from_micros(at)

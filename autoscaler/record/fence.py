@@ -61,13 +61,13 @@ def fence(connection: Connection, name: ShardName, generation: str, epoch: str) 
 
     Returns PostgreSQL's clock; None on SQLite.
 
-    Locks the row (on SQLite by a write), so that no successor can begin between this check and the commit.
+    Locks the row, so that no successor can begin between this check and the commit. On SQLite only one transaction
+    writes at a time, from its beginning.
     """
     if connection.dialect.name == "postgresql":
         row = connection.execute(_LOCK, {"generation": generation}).one_or_none()
     else:
-        counted = connection.execute(_COUNT, {"generation": generation}).rowcount == 1
-        row = connection.execute(_READ).one_or_none() if counted else None
+        row = connection.execute(_READ, {"generation": generation}).one_or_none()
     known = None if row is None else _EPOCHS.decode(row.epochs).get(name.adapter)
     if row is None or known is None or known.of != name.of or known.epochs.get(name.number) != epoch:
         raise superseded(name)
@@ -85,8 +85,7 @@ def superseded(name: ShardName) -> StaleLedger:
     return StaleLedger(f"shard {name} was superseded; the result of its cycle is not recorded")
 
 
-_COUNT: Final = text("UPDATE fence SET commits = commits + 1 WHERE generation = :generation")
-_READ: Final = text("SELECT NULL AS now, epochs FROM fence")
+_READ: Final = text("SELECT NULL AS now, epochs FROM fence WHERE generation = :generation")
 _LOCK: Final = text(
     f"SELECT {NOW} AS now, epochs FROM fence WHERE generation = :generation FOR SHARE"  # noqa: S608 - constants
 )

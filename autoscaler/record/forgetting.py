@@ -17,9 +17,10 @@ from autoscaler.record import schema, versions
 from autoscaler.record.ages import age_of, read_database_time
 from autoscaler.record.daemons import read_leader
 from autoscaler.record.database import Database, FileLock, opened
-from autoscaler.record.entries import SPEC, target_from
+from autoscaler.record.entries import SPEC
 from autoscaler.record.housekeeping import delete_all_of
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.targets import target_from
 
 _PERIODS: Final = 4
 """Sync periods without a decision after which an autoscaler counts as not served by a daemon that runs."""
@@ -42,11 +43,9 @@ def forget(url: str | None, state_dir: Path, name: str, moment: Moment) -> Seque
         with database.writing() as connection:
             wait_for(connection, Lock.HOUSEKEEPING)
             daemon = None if unused else _daemon(connection)
-            owner, memory = schema.autoscaler.c, schema.memory
-            columns = memory.c.at, memory.c.boot, memory.c.elapsed, memory.c.database
-            query = select(owner.id, owner.scaled, owner.target, *columns)
-            query = query.outerjoin(memory, memory.c.autoscaler_id == owner.id)
-            found = connection.execute(query.where(owner.name == name)).all()
+            c = schema.known.c
+            query = select(c.id, c.scaled, c.target, c.at, c.boot, c.elapsed, c.database)
+            found = connection.execute(query.where(c.name == name)).all()
             if not found:
                 raise StateError(f"{databases.place(where)} knows nothing of an autoscaler {name!r}")
             if daemon is not None and any(_is_served(connection, row, moment) for row in found):

@@ -7,19 +7,22 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, text
+from sqlalchemy import Connection, Table, delete, func, select, text
 
 from autoscaler.model import Autoscaler
 from autoscaler.record import schema
 from autoscaler.record.database import Database, Readers
-from autoscaler.record.entries import Key, Newest
+from autoscaler.record.entries import Key
 from autoscaler.record.fence import is_newest
+from autoscaler.record.kept import remove
 from autoscaler.record.lease import Lease
 from autoscaler.record.locks import Lock, is_free
 from autoscaler.record.max_size import cut
+from autoscaler.record.newest import Newest
 from autoscaler.record.packing import full_chunks, pack, replace_pages
-from autoscaler.record.sizes import COUNTED, delete_counted
+from autoscaler.record.sizes import delete_rows
 from autoscaler.record.times import micros_of, to_micros
+from autoscaler.record.writers import delete_unused
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 
 _EVERY_MICROS: Final = 60_000_000
@@ -148,6 +151,7 @@ class Housekeeper:
             if connection is None:
                 return False
             more = _forget(connection, before, self.configured) == _ROWS_AT_ONCE
+            delete_unused(connection)
         self._forget_due = at if more else at + _HOUR
         return more
 
@@ -187,25 +191,14 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
     last = connection.execute(
         select(at).where(at < before).order_by(at).offset(_ROWS_AT_ONCE - 1).limit(1)
     ).scalar_one_or_none()
-    return _delete(connection, table, at < before if last is None else at <= last)
-
-
-def _delete(connection: Connection, table: Table, which: ColumnElement[bool]) -> int:
-    if table in COUNTED:
-        return delete_counted(connection, table, which)
-    return connection.execute(delete(table).where(which)).rowcount
+    return delete_rows(connection, table, at < before if last is None else at <= last)
 
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> int:
     """Delete some autoscalers without a decision since this time that no configuration has. Returns how many."""
-    owner, memory = schema.autoscaler, schema.memory
-    latest = func.coalesce(memory.c.at, owner.c.first_at)
-    query = (
-        select(owner.c.id, owner.c.scaled)
-        .outerjoin(memory, memory.c.autoscaler_id == owner.c.id)
-        .where(latest < before)
-        .limit(_ROWS_AT_ONCE + len(configured))
-    )
+    c = schema.known.c
+    query = select(c.id, c.scaled).where(func.coalesce(c.at, c.first_at) < before)
+    query = query.limit(_ROWS_AT_ONCE + len(configured))
     gone = [row for row in connection.execute(query) if row.scaled not in configured][:_ROWS_AT_ONCE]
     delete_all_of(connection, gone)
     return len(gone)
@@ -218,11 +211,10 @@ def delete_all_of(connection: Connection, gone: Sequence[Any]) -> None:
     owner, ids = schema.autoscaler, [row.id for row in gone]
     for table in schema.metadata.sorted_tables:
         if "autoscaler_id" in table.c:
-            _delete(connection, table, table.c.autoscaler_id.in_(ids))
+            delete_rows(connection, table, table.c.autoscaler_id.in_(ids))
     connection.execute(delete(owner).where(owner.c.id.in_(ids)))
-    for table in (schema.sighting, schema.adapter_memory):
-        targets = [{"gone": row.scaled} for row in gone]
-        connection.execute(delete(table).where(table.c.scaled == bindparam("gone")), targets)
+    for kind in (schema.SIGHTING, schema.ADAPTER):
+        remove(connection, kind, [row.scaled for row in gone])
 
 
 def _give_back(connection: Connection) -> None:

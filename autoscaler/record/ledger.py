@@ -36,25 +36,19 @@ from autoscaler.model import (
 from autoscaler.moment import Moment
 from autoscaler.record import schema
 from autoscaler.record.adapter_values import read_values, save_values
-from autoscaler.record.ages import UNKNOWN, read_database_time, time_columns
+from autoscaler.record.ages import UNKNOWN, read_database_time
 from autoscaler.record.claims import Owner
-from autoscaler.record.entries import (
-    SIGHTINGS,
-    Entry,
-    Key,
-    Newest,
-    PendingRow,
-    load_entries,
-    target_text,
-    write_memory,
-)
+from autoscaler.record.entries import Entry, Key, PendingRow, load_entries, write_memories
 from autoscaler.record.lease import Renewal
 from autoscaler.record.ledger_context import Histories, LedgerContext
 from autoscaler.record.limits import Limits
 from autoscaler.record.moved import find_moved, move
+from autoscaler.record.newest import Newest
 from autoscaler.record.recording import Recording, write
-from autoscaler.record.sighting_cache import SightingCache
+from autoscaler.record.sighting_cache import SightingCache, save_sightings
+from autoscaler.record.targets import target_text
 from autoscaler.record.times import to_micros
+from autoscaler.record.writers import detach
 from autoscaler.target import AdapterValues
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 
@@ -73,6 +67,8 @@ class Ledger:
         self._context = context
         self._epoch = epoch
         self._entries: dict[Key, Entry] = {}
+        self._left: list[Entry] = []
+        """Autoscalers that are not followed any more, or are read anew, and whose memories may still name a writer."""
         self._in_doubt = True
         """Whether the entries are not read yet, or a transaction failed since they were read."""
         self._damaged: Mapping[Key, str] = {}
@@ -158,14 +154,24 @@ class Ledger:
 
         `recall` has no history of an autoscaler that another shard has claimed. The next call tries again.
         """
-        if self._held == self._wanted:
+        if self._held == self._wanted and not self._left:
             return
+        self._detach()
         unheld = self._context.claims.claim(self._owner, self._wanted)
         held = {name: key for name, key in self._wanted.items() if name not in unheld}
         gained = {key for name, key in held.items() if self._held.get(name) != key}
         self._take_moved(gained)
         self._read_anew((self._followed or frozenset()) & gained)
         self._held, self.unheld = held, unheld
+
+    def _detach(self) -> None:
+        """Give the memories that another shard may take now their own times. Raises StateError."""
+        others = {key for name, key in self._held.items() if self._wanted.get(name) != key}
+        self._left += [entry for key, entry in self._entries.items() if key in others]
+        if any(entry.writer is not None for entry in self._left):
+            with self._commit() as connection:
+                detach(connection, self._left)
+        self._left = []
 
     def _take_moved(self, gained: Collection[Key]) -> None:
         """Take what autoscalers of this connection remembered at a former address. Raises StateError."""
@@ -241,7 +247,7 @@ class Ledger:
             moment = self._moment_of(decisions)
             broken |= self._limits.intend(connection, pairs, decisions, self._recalled, moment, busy)
             intents = [rows[made.name] for made in without(live, broken)]
-            write_memory(connection, [(one.entry, one.row) for one in intents])
+            write_memories(connection, [one.row for one in intents])
         for one in intents:
             one.apply()
         return broken
@@ -272,17 +278,14 @@ class Ledger:
             return Recording.of(scalers[made.name], observations[made.name], made, entry)
 
         prepared = each(decisions, prepare, broken)
-        bodies = [(key, SIGHTINGS.dump(known)) for key, known in sorted(seen.items())]
         with self._commit() as connection:
             moment = self._moment_of(decisions)
             owners = self._owners(connection, [one.decision for one in prepared])
             pairs = list(zip(owners, prepared, strict=True))
-            recorded = write(connection, self.name, pairs, moment, notify=self._context.outbox.open)
+            recorded = write(connection, pairs, moment, notify=self._context.outbox.open)
             written = [(placed.entry, placed.recording.decision) for placed in recorded.placed]
             self._limits.settle(connection, written)
-            when = time_columns(moment, moment.now)
-            sighted = [{"scaled": key, **when, "body": body} for key, body in bodies]
-            schema.upsert(connection, schema.sighting, sighted)
+            save_sightings(connection, seen, moment)
         for placed in recorded.placed:
             placed.apply(moment.booted)
             made = placed.recording.decision
@@ -348,6 +351,7 @@ class Ledger:
         keys = self._followed or frozenset()
         self._unread = new if self._unread is None else (self._unread & keys) | new
         stay = keys - new
+        self._left += [entry for key, entry in self._entries.items() if key not in stay]
         self._entries = {key: entry for key, entry in self._entries.items() if key in stay}
         self._sightings.keep(stay)
 

@@ -10,10 +10,11 @@ from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import History, ShardName
 from autoscaler.record.claims import Claims
 from autoscaler.record.database import Database, Readers
-from autoscaler.record.entries import Key, Newest
+from autoscaler.record.entries import Key
 from autoscaler.record.fence import fence, superseded
 from autoscaler.record.housekeeping import Housekeeper
 from autoscaler.record.lease import Lease
+from autoscaler.record.newest import Newest
 from autoscaler.record.outbox import Outbox
 from autoscaler.record.steering import SteeringCache
 

@@ -146,8 +146,8 @@ class Limits:
         Only those of the configuration count. An autoscaler counts as its maximum before its first cycle, and as its
         minimum if its target was never read.
         """
-        owner, memory = schema.autoscaler, schema.memory
-        query = select(owner.c.scaled, memory.c.counted).join(memory, memory.c.autoscaler_id == owner.c.id)
+        owner = schema.autoscaler
+        query = select(owner.c.scaled, owner.c.counted).where(owner.c.seq > 0)
         known = {**self._housekeeper.configured, **self.scalers}
         sizes = {key: scaler.max_replicas for key, scaler in known.items() if scaler.target.adapter == self._name}
         unread = set(sizes)

@@ -2,14 +2,29 @@
 
 from typing import Final
 
+import msgspec
 from sqlalchemy import Connection, select, union_all
 
 from autoscaler.record import schema
-from autoscaler.record.sizes import DETAIL, HISTORY, TIERS, counted_bytes, delete_counted, size_of
+from autoscaler.record.binary import Binary
+from autoscaler.record.kept import bodies, save
+from autoscaler.record.sizes import DETAIL, HISTORY, TIERS, counted_bytes, delete_rows, size_of
+from autoscaler.record.times import from_micros
+from autoscaler.record.values import Cut
 
 _ROWS_AT_ONCE: Final = 1_000
 _LAST_HOUR: Final = 3_600_000_000
 """Age that is never deleted, in microseconds."""
+
+
+class _Cut(msgspec.Struct, array_like=True):
+    """A Cut, with times in microseconds."""
+
+    until: int
+    at: int
+
+
+_CUT: Final = Binary[_Cut](_Cut)
 
 
 def cut(connection: Connection, max_bytes: int, now: int) -> bool:
@@ -19,8 +34,8 @@ def cut(connection: Connection, max_bytes: int, now: int) -> bool:
     events of an outage leave its decisions. The last hour and the autoscalers' memories are kept.
     """
     sizes, deleted = counted_bytes(connection), False
-    excess = sum(sizes.values()) - max_bytes
-    for tier, most in ((DETAIL, sizes[DETAIL] - max_bytes // 2), (HISTORY, excess), (DETAIL, excess)):
+    excess = sizes.total - max_bytes
+    for tier, most in ((DETAIL, sizes.detail - max_bytes // 2), (HISTORY, excess), (DETAIL, excess)):
         wanted = min(most, excess)
         if wanted <= 0:
             continue
@@ -47,6 +62,12 @@ def _cut_oldest(connection: Connection, tier: str, excess: int, now: int) -> tup
         freed, rows, last = freed + size, rows + 1, at
     if rows:
         for table in TIERS[tier]:
-            delete_counted(connection, table, schema.newest_time(table) <= last)
-        schema.upsert(connection, schema.cut, [{"tier": tier, "until": last, "at": now}])
+            delete_rows(connection, table, schema.newest_time(table) <= last)
+        save(connection, schema.CUT, {tier: _CUT.dump(_Cut(last, now))})
     return freed, rows
+
+
+def read_cuts(connection: Connection) -> list[Cut]:
+    """Return what was deleted because of `state.maxSize`, by tier. Raises StateError."""
+    found = [(tier, _CUT.load(body)) for tier, body in sorted(bodies(connection, schema.CUT).items())]
+    return [Cut(tier, from_micros(cut.until), from_micros(cut.at)) for tier, cut in found]

@@ -8,9 +8,10 @@ the same connection and target that has no memory.
 from collections.abc import Container, Mapping
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from autoscaler.record import schema
+from autoscaler.record.kept import rename
 from autoscaler.target.scaled import Scaled
 
 _OWNER: Final = schema.autoscaler
@@ -27,15 +28,10 @@ def find_moved(
     for some in schema.batches(wanted):
         known.update(connection.execute(select(_OWNER.c.scaled).where(_OWNER.c.scaled.in_(some))).scalars())
     missing = {target: scaled for scaled, target in wanted.items() if scaled not in known}
-    memory, found = schema.memory, dict[str, Scaled]()
-    query = (
-        select(_OWNER.c.target, _OWNER.c.scaled)
-        .join(memory, memory.c.autoscaler_id == _OWNER.c.id)
-        .where(_OWNER.c.connection == name)
-        .order_by(memory.c.at)
-    )
+    found, c = dict[str, Scaled](), schema.known.c
+    query = select(c.target, c.scaled).where(c.connection == name, c.seq > 0).order_by(c.at)
     for some in schema.batches(missing):
-        for row in connection.execute(query.where(_OWNER.c.target.in_(some))):
+        for row in connection.execute(query.where(c.target.in_(some))):
             if row.scaled not in configured:
                 found[row.target] = row.scaled  # of several, the newest
     return {former: missing[target] for target, former in found.items()}
@@ -43,9 +39,7 @@ def find_moved(
 
 def move(connection: Connection, moved: Mapping[Scaled, Scaled]) -> None:
     """Give everything that is known under the former texts to the new ones."""
-    rows = [{"former": former, "new": new} for former, new in moved.items()]
-    for table in (schema.sighting, schema.adapter_memory):  # of targets that have no memory yet
-        connection.execute(delete(table).where(table.c.scaled == bindparam("new")), rows)
-    for table in (_OWNER, schema.sighting, schema.adapter_memory):
-        mine = update(table).where(table.c.scaled == bindparam("former")).values(scaled=bindparam("new"))
-        connection.execute(mine, rows)
+    for kind in (schema.SIGHTING, schema.ADAPTER):
+        rename(connection, kind, moved)
+    mine = update(_OWNER).where(_OWNER.c.scaled == bindparam("former")).values(scaled=bindparam("new"))
+    connection.execute(mine, [{"former": former, "new": new} for former, new in moved.items()])

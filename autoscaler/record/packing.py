@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, false, func, select
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.pages import MAX_BYTES, block_of
 from autoscaler.record.rows import Row, pack_rows, rows_by_id
-from autoscaler.record.sizes import HOUSEKEEPING, delete_counted, insert_counted
+from autoscaler.record.sizes import count_bytes, delete_rows, insert_rows
 from autoscaler.record.times import micros_of
 
 PAGES_PER_BLOCK: Final = 120
@@ -30,7 +30,7 @@ def full_chunks(connection: Connection, now: int) -> Sequence[int]:
     The number of pages is from half of PAGES_PER_BLOCK up, so that not all chunks are packed at once.
     """
     c, most = _TABLE.c, PAGES_PER_BLOCK
-    query = select(c.chunk, func.count().label("pages"), func.min(c.until).label("oldest")).where(~c.packed)
+    query = select(c.chunk, func.count().label("pages"), func.min(c.until).label("oldest")).where(c.packed == false())
     return [
         row.chunk
         for row in connection.execute(query.group_by(c.chunk))
@@ -51,7 +51,7 @@ def pack(connection: Connection, chunk: int) -> Packed:
     """Return the chunk's oldest pages as blocks, without what is damaged, and without deleted autoscalers."""
     c, known = _TABLE.c, _known(connection, chunk)
     pages, packing, blocks = list[int](), _Rows(), list[dict[str, Any]]()
-    query = select(c.id, c.body).where(c.chunk == chunk, ~c.packed).order_by(c.id).limit(PAGES_PER_BLOCK)
+    query = select(c.id, c.body).where(c.packed == false(), c.chunk == chunk).order_by(c.id).limit(PAGES_PER_BLOCK)
     for page in connection.execute(query):
         if packing.bytes > MAX_BYTES:
             blocks.append(packing.block(chunk))
@@ -68,8 +68,8 @@ def replace_pages(connection: Connection, packed: Packed) -> None:
     """Replace the pages by the blocks, unless another daemon has done so since `pack`."""
     pages = _TABLE.c.id.in_(packed.pages) & ~_TABLE.c.packed
     if connection.execute(select(func.count()).where(pages)).scalar_one() == len(packed.pages):
-        delete_counted(connection, _TABLE, pages)
-        insert_counted(connection, {_TABLE: packed.blocks}, HOUSEKEEPING)
+        delete_rows(connection, _TABLE, pages)
+        count_bytes(connection, schema.HOUSEKEEPING, insert_rows(connection, {_TABLE: packed.blocks}))
 
 
 class _Rows:

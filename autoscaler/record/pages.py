@@ -6,6 +6,8 @@ A row for each autoscaler and cycle would touch a page of the disk for each, and
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from sqlalchemy import Select
+
 from autoscaler.record import schema
 from autoscaler.record.rows import Row, pack_page
 
@@ -16,6 +18,12 @@ MAX_BYTES: Final = 2**24
 def chunk_of(owner_id: int) -> int:
     """Return the chunk of an autoscaler's id."""
     return owner_id // schema.CHUNK
+
+
+def blocks_of(query: Select[Any], chunk: int, since: int, until: int) -> Select[Any]:
+    """Return the query of the chunk's blocks, pages included, with times from `since` to `until` (microseconds)."""
+    c = schema.block.c
+    return query.where(c.packed.in_([False, True]), c.chunk == chunk, c.until >= since, c.since <= until)
 
 
 def pages_of(rows: Mapping[int, Row]) -> Iterator[dict[str, Any]]:

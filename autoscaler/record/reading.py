@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Select, case, select
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler
 from autoscaler.record import schema
-from autoscaler.record.binary import unpack
-from autoscaler.record.entries import SPEC, newest_of, target_from
+from autoscaler.record.entries import SPEC
 from autoscaler.record.evaluation import DECISION, Columns, decision_from, history_from, observation_from
-from autoscaler.record.pages import chunk_of
-from autoscaler.record.recording import COLUMNS_OF_A_DECISION
+from autoscaler.record.newest import columns_of, newest_change
+from autoscaler.record.pages import blocks_of, chunk_of
 from autoscaler.record.rows import Row, rows_of
 from autoscaler.record.series import SeriesRow, series_row
+from autoscaler.record.targets import target_from
 from autoscaler.record.values import Record
 
 _EARLIEST: Final = -(2**62)
@@ -34,8 +34,8 @@ class RecordedAutoscaler:
     """The recorded cycles of one autoscaler with one target."""
 
     def __init__(self, connection: Connection, memory: sqlalchemy.Row[Any]) -> None:
-        """`memory`: its row of the table `memory`, with columns of its row of `autoscaler`."""
-        self.id: Final[int] = memory.autoscaler_id
+        """`memory`: its row of `schema.known`."""
+        self.id: Final[int] = memory.id
         self.name: Final[str] = memory.name
         self.target: Final = target_from(memory.target)
         self._memory = memory
@@ -86,8 +86,7 @@ class RecordedAutoscaler:
 
     def _blocks(self, since: int, until: int) -> Select[Any]:
         """Select the ids of the blocks of this autoscaler's chunk with times from `since` to `until`."""
-        c = schema.block.c
-        return select(c.id).where(c.chunk == chunk_of(self.id), c.until >= since, c.since <= until)
+        return blocks_of(select(schema.block.c.id), chunk_of(self.id), since, until)
 
     def _ids(self, query: Select[Any]) -> Sequence[int]:
         return self._connection.execute(query).scalars().all()
@@ -104,7 +103,7 @@ class RecordedAutoscaler:
 
     def record_at(self, until: int) -> Record | None:
         """Return the newest cycle at or before `until`; beyond `state.detail`, the newest decision with a change."""
-        change = self._newest_change(until)
+        change = newest_change(self._connection, self.id, until)
         number = 0 if change is None else change.number
         newest_first = self._blocks(_EARLIEST, min(until, self._memory.at)).order_by(schema.block.c.id.desc())
         for block_id in self._ids(newest_first):
@@ -113,23 +112,10 @@ class RecordedAutoscaler:
                 return self.record(fitting[-1])
             if rows and rows[0].number <= number:
                 break
-        if self._memory.at <= until and (newest := newest_of(self._memory)) is not None:
-            decision, spec = newest
-            return Record(self.spec(spec).scaler, decision, None, None)
         if change is None:
             return None
-        scaler, columns = self.spec(change.spec).scaler, COLUMNS_OF_A_DECISION.load(unpack(change.body))
-        return Record(scaler, decision_from(columns, change.at, scaler.name, scaler.target), None, None)
-
-    def _newest_change(self, until: int) -> sqlalchemy.Row[Any] | None:
-        table = schema.change
-        query = (
-            select(table)
-            .where(table.c.autoscaler_id == self.id, table.c.at <= until)
-            .order_by(table.c.number.desc())
-            .limit(1)
-        )
-        return self._connection.execute(query).one_or_none()
+        scaler = self.spec(change.spec).scaler
+        return Record(scaler, decision_from(columns_of(change), change.at, scaler.name, scaler.target), None, None)
 
     def points(self, since: int, until: int) -> list[SeriesRow]:
         """Return a point for each recorded cycle, and for each change that has no such cycle any more, in order.
@@ -155,12 +141,11 @@ class RecordedAutoscaler:
 
     def point_before(self, since: int) -> SeriesRow | None:
         """Return the point of the newest change at or before `since`; None if there is none. Raises StateError."""
-        change = self._newest_change(since)
+        change = newest_change(self._connection, self.id, since)
         return None if change is None else self._point_of(change)
 
     def _point_of(self, change: sqlalchemy.Row[Any]) -> SeriesRow:
-        columns = COLUMNS_OF_A_DECISION.load(unpack(change.body))
-        return series_row(columns, change.at, self._bounds(change.spec))._replace(metrics=(), values=())
+        return series_row(columns_of(change), change.at, self._bounds(change.spec))._replace(metrics=(), values=())
 
     def _bounds(self, number: int) -> tuple[int, int]:
         scaler = self.spec(number).scaler
@@ -178,11 +163,6 @@ def recorded(connection: Connection, name: str) -> list[RecordedAutoscaler]:
     """Return the autoscaler of this name with each target that it had, the target of the newest decision last."""
     if "\0" in name:  # no name has it, and PostgreSQL refuses such a text
         return []
-    table, memory = schema.autoscaler, schema.memory
-    query = (
-        select(table.c.name, table.c.target, table.c.first_at, memory)
-        .join(memory, memory.c.autoscaler_id == table.c.id)
-        .where(table.c.name == name, memory.c.number > 0)
-        .order_by(memory.c.at)
-    )
+    c = schema.known.c
+    query = select(schema.known).where(c.name == name, c.number > 0).order_by(c.at)
     return [RecordedAutoscaler(connection, row) for row in connection.execute(query)]

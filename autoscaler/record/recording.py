@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from sqlalchemy import Connection, Table, bindparam, insert, update
@@ -11,24 +11,24 @@ from autoscaler.changed import changed
 from autoscaler.decide import remember
 from autoscaler.isolation import each
 from autoscaler.limits.connection_limits import counted_size
-from autoscaler.model import Autoscaler, Decision, Event, History, Observation, ShardName
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation
 from autoscaler.moment import Moment
 from autoscaler.notices import notices
 from autoscaler.record import schema
 from autoscaler.record.ages import time_columns
-from autoscaler.record.binary import Binary, pack
-from autoscaler.record.entries import SPEC, Entry, digest_of, in_64_bits, memory_body, write_memory
-from autoscaler.record.evaluation import DECISION, Columns, all_columns
+from autoscaler.record.binary import pack
+from autoscaler.record.entries import SPEC, Entry, Kept, digest_of, in_64_bits, memory_row, write_memories
+from autoscaler.record.evaluation import DECISION, METRICS, METRICS_OF, Columns, all_columns, history_text
+from autoscaler.record.newest import COLUMNS_OF_A_DECISION
 from autoscaler.record.outbox import rows_of
 from autoscaler.record.pages import pages_of
 from autoscaler.record.rows import Row
-from autoscaler.record.sizes import insert_counted
+from autoscaler.record.sizes import Bytes, insert_rows
 from autoscaler.record.times import micros_of, to_micros
+from autoscaler.record.writers import Writer, writer_of
 from autoscaler.version import VERSION
 
 Values: TypeAlias = dict[str, Any]
-
-COLUMNS_OF_A_DECISION: Final = Binary[tuple[bytes, ...]](tuple[bytes, ...])
 
 
 class Recording(Struct, frozen=True):
@@ -46,30 +46,26 @@ class Recording(Struct, frozen=True):
     @classmethod
     def of(cls, scaler: Autoscaler, observation: Observation, decision: Decision, entry: Entry) -> "Recording":
         """Encode the decision, the costly part, before the transaction. `entry`: the autoscaler's."""
-        return cls(scaler, decision, all_columns(observation, decision, entry.recalled))
+        return cls(scaler, decision, all_columns(observation, decision, entry.past_columns()))
 
-    def place(self, entry: Entry, when: Values) -> "Placed":
-        """Return the rows of this decision. `when`: the cycle's `time_columns`."""
+    def place(self, entry: Entry) -> "Placed":
+        """Return the rows of this decision."""
         number, before, now = in_64_bits(entry.number + 1), entry.recalled.at, self.decision.now
         new_spec, spec, spec_digest = _spec(entry, self.scaler, number)
         history = remember(self.scaler, entry.recalled, self.decision)
         counted = counted_size(self.decision, history.pending)
-        counted = entry.counted if counted is None else in_64_bits(counted)  # None: the size could not be read
+        text, metrics = history_text(history), history.hpa.status.metrics
+        of_metrics = self.columns[METRICS] if metrics is self.decision.metrics else METRICS_OF.dump(metrics)
         row = Row(number, to_micros(now), spec, None if before is None else micros_of(now - before), self.columns)
         return Placed(
             entry,
             self,
             row,
             history,
-            memory={
-                "autoscaler_id": entry.id,
-                "seq": entry.next_seq(self.decision.now),
-                "number": number,
-                **when,
-                "body": memory_body(history, self.decision.now, self.columns[DECISION], spec, spec_digest),
-                "counted": counted,
-            },
-            spec_digest=spec_digest,
+            past=(text, of_metrics),
+            seq=entry.next_seq(now),
+            kept=Kept.of(history, spec, spec_digest, text),
+            counted=entry.counted if counted is None else in_64_bits(counted),  # None: the size could not be read
             spec=new_spec,
             change=change_row(entry.id, row, self.columns) if changed(entry.latest, self.decision) else None,
             events=[
@@ -87,8 +83,11 @@ class Placed(Struct, frozen=True):
     row: Row
     history: History
     """The History that follows from the decision."""
-    memory: Values
-    spec_digest: bytes
+    past: Columns
+    """Its `history_columns`."""
+    seq: int
+    kept: Kept
+    counted: int | None
     spec: Values | None
     """None: the specification recorded last is still in force."""
     change: Values | None
@@ -100,19 +99,26 @@ class Placed(Struct, frozen=True):
         """The autoscaler's."""
         return self.recording.name
 
+    def memory(self, writer: Writer, when: Values) -> Values | None:
+        """Return the memory with its writer, to be written in its commit; None: it is what the state has already."""
+        entry = self.entry
+        if entry.writer is writer and self.kept == entry.kept and self.counted == entry.counted:
+            return None
+        row = memory_row(entry, self.seq, when, self.kept, self.counted)
+        return {**row, "number": self.row.number, "writer": writer.id, "since": writer.commits, "decided": None}
+
     def apply(self, booted: datetime) -> None:
         """Update the entry after the rows are committed.
 
         `booted`: when this machine was started, by the wall clock of the rows' times.
         """
         entry, recording, row = self.entry, self.recording, self.row
-        entry.seq = entry.stored = self.memory["seq"]
-        entry.number = row.number
-        entry.spec, entry.spec_digest, entry.scaler = row.spec, self.spec_digest, recording.scaler
+        entry.seq, entry.number = self.seq, row.number
+        entry.spec, entry.spec_digest, entry.scaler = row.spec, self.kept.spec_digest, recording.scaler
         entry.history = entry.recalled = self.history  # frees the History of the cycle
-        entry.booted = booted
+        entry.past, entry.booted = self.past, booted
         entry.latest = recording.decision
-        entry.counted = self.memory["counted"]
+        entry.kept, entry.counted = self.kept, self.counted
 
 
 class Recorded(NamedTuple):
@@ -124,33 +130,39 @@ class Recorded(NamedTuple):
 
 
 def write(
-    connection: Connection,
-    name: ShardName,
-    pairs: Sequence[tuple[Entry, Recording]],
-    moment: Moment,
-    *,
-    notify: bool = False,
+    connection: Connection, pairs: Sequence[tuple[Entry, Recording]], moment: Moment, *, notify: bool = False
 ) -> Recorded:
-    """Write the decisions with a constant number of statements.
+    """Write the decisions of one shard with a constant number of statements.
 
-    `name`: their shard. `moment`: when their cycle began. `notify`: their notices are added to the outbox.
+    `moment`: when their cycle began. `notify`: their notices are added to the outbox.
     """
     broken = dict[str, Exception]()
     entries = {recording.name: entry for entry, recording in pairs}
-    when = time_columns(moment, moment.now)
-    placed = each([recording for _, recording in pairs], lambda one: one.place(entries[one.name], when), broken)
+    placed = each([recording for _, recording in pairs], lambda one: one.place(entries[one.name]), broken)
+    if not placed:
+        return Recorded(placed, broken)
     _write_specs(connection, placed)
-    write_memory(connection, [(one.entry, one.memory) for one in placed])
     rows = {
         schema.block: list(pages_of({one.entry.id: one.row for one in placed})),
         schema.change: [one.change for one in placed if one.change is not None],
         schema.event: [event for one in placed for event in one.events],
     }
-    insert_counted(connection, rows, str(name))
+    _write_memories(connection, placed, time_columns(moment, moment.now), insert_rows(connection, rows))
     if notify:
         told = [each for one in placed for each in notices(one.entry.latest, one.recording.decision)]
         _insert(connection, schema.notice, rows_of(told, moment))
     return Recorded(placed, broken)
+
+
+def _write_memories(connection: Connection, placed: Sequence[Placed], when: Values, written: Bytes) -> None:
+    """Write those that changed, and their writer, which stands for the others."""
+    writer = writer_of([one.entry for one in placed])
+    writer.commit(connection, [one.entry for one in placed], when, written)
+    rows = [(one.entry, row) for one in placed if (row := one.memory(writer, when)) is not None]
+    write_memories(connection, [row for _, row in rows])
+    for entry, row in rows:
+        writer.add(entry)
+        entry.stored = row["seq"]
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> None:

@@ -5,7 +5,7 @@ block holds the rows of one commit, a page, or those of many commits packed toge
 an autoscaler's column once, and is compressed as a whole.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -67,12 +67,14 @@ def rows_of(owner_id: int, block: bytes) -> list[Row]:
     return [] if found is None else _rows(found)
 
 
-def rows_by_id(block: bytes) -> Iterator[tuple[int, list[Row] | StateError]]:
-    """Yield id and rows of each autoscaler in a block, or the StateError of damaged ones.
+def rows_by_id(block: bytes, only: Container[int] | None = None) -> Iterator[tuple[int, list[Row] | StateError]]:
+    """Yield id and rows of each autoscaler in a block, or the StateError of damaged ones. `only`: of these ids.
 
     Raises StateError if the block itself is damaged.
     """
     for owner_id, raw in _RAW_BLOCK.load(unpack(block)).items():
+        if only is not None and owner_id not in only:
+            continue
         try:
             yield owner_id, _rows(raw)
         except StateError as error:

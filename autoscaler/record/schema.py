@@ -4,7 +4,7 @@ Times are microseconds since 1970, UTC, by the wall clock of the host that wrote
 that only this package reads (`binary`).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,19 +17,22 @@ from sqlalchemy import (
     Index,
     Insert,
     Integer,
+    Label,
     LargeBinary,
     MetaData,
     Table,
     Text,
     Update,
     bindparam,
+    func,
+    select,
     update,
 )
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
 
-VERSION: Final = 14
+VERSION: Final = 15
 """Version of the tables. A state of another version is refused (`versions`)."""
 
 metadata = MetaData()
@@ -37,12 +40,12 @@ _NUMBERED: Final = BigInteger().with_variant(Integer, "sqlite")
 """Type of a primary key that the database counts. SQLite counts only integers."""
 
 
-def _time_columns() -> Sequence[Column[Any]]:
+def _time_columns(*, nullable: bool = False) -> Sequence[Column[Any]]:
     """Return the columns with the time of a row by several clocks, from which readers compute its age (`ages`)."""
     return (
-        Column("at", BigInteger, nullable=False),
-        Column("boot", Text, nullable=False),  # boot id of the machine
-        Column("elapsed", BigInteger, nullable=False),  # since then, by CLOCK_BOOTTIME
+        Column("at", BigInteger, nullable=nullable),
+        Column("boot", Text, nullable=nullable),  # boot id of the machine
+        Column("elapsed", BigInteger, nullable=nullable),  # since then, by CLOCK_BOOTTIME
         Column("database", BigInteger),  # PostgreSQL's clock then
     )
 
@@ -75,11 +78,27 @@ fence = Table(
     Column("id", Integer, primary_key=True),  # always 1
     Column("generation", Text, nullable=False),
     Column("epochs", Text, nullable=False),  # JSON: connection -> its number of shards, and number -> epoch
-    Column("commits", BigInteger, nullable=False),  # SQLite: incremented by each commit to check the epoch
 )
 
+writer = Table(
+    "writer",  # the last commit of each writer, and what it has written (`writers`)
+    metadata,
+    Column("id", _NUMBERED, primary_key=True, autoincrement=False),
+    Column("commits", BigInteger, nullable=False),
+    *_time_columns(),  # of its last commit
+    Column("detail", BigInteger, nullable=False),  # bytes, as `sizes` counts them
+    Column("history", BigInteger, nullable=False),
+)
+
+OPERATORS: Final = 1
+"""The writer of pauses and overrides. Its commits are their changes, so that readers can cache them."""
+HOUSEKEEPING: Final = 2
+"""The writer that packs and deletes."""
+FIRST_WRITER: Final = 16
+"""Smallest id of a writer of memories; random, so that none is used twice, whatever backup is restored."""
+
 autoscaler = Table(
-    "autoscaler",  # each target with a decision within the retention
+    "autoscaler",  # everything that an autoscaler's next decision needs
     metadata,
     Column("id", Integer, primary_key=True),
     Column("scaled", Text, nullable=False, unique=True),  # what it scales (`target.scaled`)
@@ -87,21 +106,44 @@ autoscaler = Table(
     Column("target", Text, nullable=False),
     Column("connection", Text, nullable=False),
     Column("first_at", BigInteger, nullable=False),  # of the first decision or intent
+    # The memory. While the row has a writer, it stands for that one's last commit (`known`)
+    Column("seq", BigInteger, nullable=False, server_default="0"),  # counts the writes; 0: there is no memory
+    Column("number", BigInteger, nullable=False, server_default="0"),  # of its newest cycle, in the order of commits
+    Column("writer", BigInteger),
+    Column("since", BigInteger, nullable=False, server_default="0"),  # the writer's number of commits then
+    *_time_columns(nullable=True),
+    Column("decided", BigInteger),  # when the newest cycle was; NULL: at that time
+    Column("body", LargeBinary),  # entries.Kept
+    Column("counted", BigInteger),  # the size that counts towards the connection's maxTotal; NULL: not known yet
     Index("autoscaler_name", "name"),
     Index("autoscaler_connection", "connection"),
+    Index("autoscaler_writer", "writer"),
     sqlite_autoincrement=True,  # never reuses an id, because blocks may hold rows of a deleted autoscaler
 )
 
-memory = Table(
-    "memory",  # everything that an autoscaler's next decision needs
-    metadata,
-    Column("autoscaler_id", Integer, primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, nullable=False),  # counts the writes of the row
-    Column("number", BigInteger, nullable=False),  # of its newest cycle, in the order of commits; 0: there is none
-    *_time_columns(),  # of its newest cycle or its newer intent
-    Column("body", LargeBinary, nullable=False),  # its history and its newest decision
-    Column("counted", BigInteger),  # the size that counts towards the connection's maxTotal; NULL: not known yet
+_AHEAD: Final = func.coalesce(writer.c.commits, 0) - autoscaler.c.since
+
+
+def _by_writer(name: str) -> Label[Any]:
+    return func.coalesce(writer.c[name], autoscaler.c[name]).label(name)
+
+
+known = (
+    select(
+        *[
+            autoscaler.c[name]
+            for name in ("id", "scaled", "name", "target", "connection", "first_at", "body", "counted")
+        ],
+        autoscaler.c.seq.label("stored"),
+        (autoscaler.c.seq + _AHEAD).label("seq"),
+        (autoscaler.c.number + _AHEAD).label("number"),
+        *[_by_writer(name) for name in ("at", "boot", "elapsed", "database")],
+        func.coalesce(writer.c.at, autoscaler.c.decided, autoscaler.c.at).label("decided"),
+    )
+    .outerjoin(writer, writer.c.id == autoscaler.c.writer)
+    .subquery("known")
 )
+"""The rows of `autoscaler` as they stand: with the number and the time of their writer's last commit."""
 
 removal = Table(
     "removal",  # scale-ins that count towards a connection's removal budget
@@ -114,20 +156,22 @@ removal = Table(
     sqlite_with_rowid=False,
 )
 
-sighting = Table(
-    "sighting",  # when instances were first seen, and seen ready, for back ends that do not report it
+kept = Table(
+    "kept",  # what is known by a name alone
     metadata,
-    Column("scaled", Text, primary_key=True),
-    *_time_columns(),
-    Column("body", LargeBinary, nullable=False),  # instance -> model.Sighting
+    Column("kind", Text, primary_key=True),  # one of those below
+    Column("key", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )
-
-adapter_memory = Table(
-    "adapter_memory",  # values that an adapter saved of a target
-    metadata,
-    Column("scaled", Text, primary_key=True),
-    Column("body", LargeBinary, nullable=False),  # a JSON object
-)
+STEERING: Final = "steering"
+"""By autoscaler's name: pauses and overrides of operators, until they expire or are removed. model.ManualControls."""
+SIGHTING: Final = "sighting"
+"""By what is scaled: when instances were first seen, and seen ready, for back ends that do not report it."""
+ADAPTER: Final = "adapter"
+"""By what is scaled: values that an adapter saved of a target. A JSON object."""
+CUT: Final = "cut"
+"""By tier: what was deleted because of state.maxSize."""
 
 spec = Table(
     "spec",  # the specifications of an autoscaler, a row for each change
@@ -150,17 +194,8 @@ block = Table(
     Column("packed", Boolean, nullable=False),  # False: a page, which one commit wrote
     Column("size", Integer, nullable=False),  # bytes of the body
     Column("body", LargeBinary, nullable=False),  # rows.pack_rows
-    Index("block_chunk", "chunk", "until"),
+    Index("block_chunk", "packed", "chunk", "until"),
     Index("block_until", "until"),
-)
-_PAGES: Final = ~block.c.packed
-Index(
-    "block_pages",
-    block.c.chunk,
-    block.c.until,
-    block.c.packed,  # else SQLite reads each row for it
-    sqlite_where=_PAGES,
-    postgresql_where=_PAGES,
 )
 CHUNK: Final = 64
 
@@ -200,30 +235,6 @@ notice = Table(
     Column("body", LargeBinary, nullable=False),  # model.Notice
 )
 
-steering = Table(
-    "steering",  # pauses and overrides of operators, until they expire or are removed
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("body", LargeBinary, nullable=False),  # model.ManualControls
-)
-
-counter = Table(
-    "counter",  # STEERING is incremented by each change of that table, so that readers can cache it; of bytes: `sizes`
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("value", BigInteger, nullable=False),
-)
-
-cut = Table(
-    "cut",  # what was deleted because of state.maxSize: everything of a tier up to a time
-    metadata,
-    Column("tier", Text, primary_key=True),  # detail or history
-    Column("until", BigInteger, nullable=False),
-    Column("at", BigInteger, nullable=False),  # when that was done last
-)
-
-STEERING: Final = "steering"
-"""Counter: the changes of the table of that name."""
 _FEW: Final = 500
 _DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
 """Driver by dialect, which decides the style of a statement's parameters."""
@@ -268,36 +279,27 @@ def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
     return _compiled(dialect_name, statement.on_conflict_do_update(index_elements=keys, set_=replaced))
 
 
-def increase(connection: Connection, amounts: Mapping[str, int]) -> None:
-    """Add to these counters, which begin at 0."""
-    if amounts:
-        added = _insert(connection.dialect.name, counter)
-        total = {"value": counter.c.value + added.excluded.value}
-        rows = [{"name": name, "value": amount} for name, amount in sorted(amounts.items())]
-        connection.execute(added.on_conflict_do_update(index_elements=["name"], set_=total), rows)
+def update_known(connection: Connection, table: Table, known: Sequence[str], rows: Sequence[dict[str, Any]]) -> int:
+    """Set the other columns of each row, if the columns `known` have the row's values. Returns how many rows had.
 
-
-def replace_known(connection: Connection, table: Table, column: str, rows: Sequence[dict[str, Any]]) -> int:
-    """Replace each row, with all columns, if `column` still has the row's value `before`. Returns how many it had.
-
-    Calls the driver directly, as `upsert`.
+    All rows have the same columns. A value named `before_NAME` is that of the column NAME before. Calls the driver
+    directly, as `upsert`.
     """
     if not rows:
         return 0
-    statement, names = _replace_known(connection.dialect.name, table.name, column)
+    statement, names = _update_known(connection.dialect.name, table.name, tuple(known), tuple(rows[0]))
     parameters = [tuple(map(row.__getitem__, names)) for row in rows] if names else rows
     return connection.exec_driver_sql(statement, parameters).rowcount
 
 
 @cache
-def _replace_known(dialect_name: str, table_name: str, column: str) -> tuple[str, Sequence[str]]:
+def _update_known(
+    dialect_name: str, table_name: str, known: tuple[str, ...], given: tuple[str, ...]
+) -> tuple[str, Sequence[str]]:
     table = metadata.tables[table_name]
-    keys = {key.name for key in table.primary_key}
-    given = [each.name for each in table.columns if each.name not in keys and each.onupdate is None]
-    values: dict[str, Any] = {name: bindparam(name) for name in given}
-    same = [table.c[key] == bindparam(key) for key in keys]
-    statement = update(table).where(*same, table.c[column] == bindparam("before")).values(values)
-    return _compiled(dialect_name, statement)
+    values: dict[str, Any] = {name: bindparam(name) for name in given if name not in known}
+    same = [table.c[name.removeprefix("before_")] == bindparam(name) for name in known]
+    return _compiled(dialect_name, update(table).where(*same).values(values))
 
 
 def _compiled(dialect_name: str, statement: Insert | Update) -> tuple[str, Sequence[str]]:

@@ -1,33 +1,38 @@
-"""When the instances of one shard's targets were first seen: a copy of the state's rows in memory."""
+"""When the instances of one shard's targets were first seen: a copy of what the state has."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Final
 
-from sqlalchemy import Connection, Row, select
+import msgspec
+from sqlalchemy import Connection
 
-from autoscaler.errors import StateError
 from autoscaler.model import Sightings, TargetRef
 from autoscaler.moment import Moment
 from autoscaler.record import schema
-from autoscaler.record.ages import booted_by, kept_age
-from autoscaler.record.entries import SIGHTINGS
-from autoscaler.target.scaled import Identify
+from autoscaler.record.ages import booted_by, kept_age, time_columns
+from autoscaler.record.binary import Binary
+from autoscaler.record.kept import read, save
+from autoscaler.target.scaled import Identify, Scaled
 
-_T = TypeVar("_T")
+
+class Seen(msgspec.Struct, array_like=True):
+    """Sightings, with the time at which they were saved, as `time_columns` has it."""
+
+    at: int
+    boot: str
+    elapsed: int
+    database: int | None
+    of: Sightings
 
 
-def by_scaled(
-    rows: Iterable[Row[Any]], read: Callable[[Row[Any]], _T], what: str, damaged: dict[str, str]
-) -> dict[str, _T]:
-    """Return what `read` makes of these rows, by what is scaled. `damaged` gets the reason of those that it cannot."""
-    found = dict[str, _T]()
-    for row in rows:
-        try:
-            found[row.scaled] = read(row)
-        except (StateError, ValueError, TypeError, ArithmeticError) as error:
-            damaged[row.scaled] = f"{what} cannot be read ({error}); the next cycle begins it anew"
-    return found
+SEEN: Final = Binary[Seen](Seen)
+
+
+def save_sightings(connection: Connection, seen: Mapping[Scaled, Sightings], moment: Moment) -> None:
+    """Save the sightings of these targets, of a cycle that began at this moment."""
+    when = time_columns(moment, moment.now)
+    save(connection, schema.SIGHTING, {key: SEEN.dump(Seen(**when, of=known)) for key, known in seen.items()})
 
 
 class SightingCache:
@@ -39,16 +44,14 @@ class SightingCache:
 
     def read(self, connection: Connection, moment: Moment, targets: Collection[str] | None) -> Mapping[str, str]:
         """Read these targets' sightings; None: all in the state. Returns damaged targets with the reason."""
-        query = select(schema.sighting)
-        if targets is not None and (few := schema.few(targets)) is not None:
-            query = query.where(schema.sighting.c.scaled.in_(few))
-        rows = [row for row in connection.execute(query) if targets is None or row.scaled in targets]
         damaged = dict[str, str]()
 
-        def read_one(row: Row[Any]) -> tuple[Sightings, datetime]:
-            return SIGHTINGS.load(row.body), booted_by(row, moment)
+        def read_one(body: bytes) -> tuple[Sightings, datetime]:
+            seen = SEEN.load(body)
+            return seen.of, booted_by(seen, moment)
 
-        self._known |= by_scaled(rows, read_one, "when its target's instances were first seen", damaged)
+        what = "when its target's instances were first seen"
+        self._known |= read(connection, schema.SIGHTING, targets, read_one, what, damaged)
         return damaged
 
     def keep(self, targets: Collection[str]) -> None:

@@ -16,13 +16,14 @@ from autoscaler.record.archive import Archive
 from autoscaler.record.claims import Claims, Owner
 from autoscaler.record.daemons import new_process, sessions_of
 from autoscaler.record.database import ANSWER, Database, FileLock, Readers
-from autoscaler.record.entries import Key, Newest
+from autoscaler.record.entries import Key
 from autoscaler.record.fence import begin_generation, next_epoch
 from autoscaler.record.housekeeping import Housekeeper, Retention
 from autoscaler.record.lease import Lease, LeaseOptions, new_token
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.ledger_context import LedgerContext
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.newest import Newest
 from autoscaler.record.outbox import Outbox
 from autoscaler.record.state_files import StateFiles
 from autoscaler.record.steering import SteeringCache, SteeringChange, SteeringEvent, change_steering

@@ -4,15 +4,16 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Event, ManualControls
 from autoscaler.record import schema
 from autoscaler.record.binary import Binary, readable
 from autoscaler.record.database import Database
+from autoscaler.record.kept import bodies, remove, save
 from autoscaler.record.recording import event_row
-from autoscaler.record.sizes import STEERING_EVENTS, insert_counted
+from autoscaler.record.sizes import count_bytes, insert_rows
 from autoscaler.record.times import to_micros
 
 STEERING: Final = Binary[ManualControls](ManualControls)
@@ -42,46 +43,44 @@ def _change(
     connection: Connection, change: SteeringChange
 ) -> tuple[Mapping[str, ManualControls], Mapping[str, ManualControls]]:
     """Return the steering before, and what changed."""
-    table = schema.steering
+    table = schema.writer
     # comes first, so that concurrent processes wait here and cannot deadlock on rows
-    connection.execute(
-        update(schema.counter).where(schema.counter.c.name == schema.STEERING).values(value=schema.counter.c.value + 1)
-    )
+    connection.execute(update(table).where(table.c.id == schema.OPERATORS).values(commits=table.c.commits + 1))
     known = {name: one for name, one in read_steering(connection).items() if isinstance(one, ManualControls)}
     asked = change(known)
-    kept = [{"name": name, "body": STEERING.dump(one)} for name, one in asked.items() if one != ManualControls()]
-    taken_back = [{"gone": name} for name, one in asked.items() if one == ManualControls()]
-    schema.upsert(connection, table, kept)
-    if taken_back:
-        connection.execute(delete(table).where(table.c.name == bindparam("gone")), taken_back)
+    save(
+        connection,
+        schema.STEERING,
+        {name: STEERING.dump(one) for name, one in asked.items() if one != ManualControls()},
+    )
+    remove(connection, schema.STEERING, [name for name, one in asked.items() if one == ManualControls()])
     return known, asked
 
 
 def _write_events(connection: Connection, events: Mapping[str, Event], at: int) -> None:
     """Write each event after those of its autoscaler's newest cycle."""
-    owner, memory, table = schema.autoscaler, schema.memory, schema.event
-    of_newest = (table.c.autoscaler_id == memory.c.autoscaler_id) & (table.c.number == memory.c.number)
+    c, table = schema.known.c, schema.event
+    of_newest = (table.c.autoscaler_id == c.id) & (table.c.number == c.number)
     query = (
-        select(owner.c.name, owner.c.id, memory.c.number, func.max(table.c.position).label("last"))
-        .join(memory, memory.c.autoscaler_id == owner.c.id)
+        select(c.name, c.id, c.number, func.max(table.c.position).label("last"))
         .outerjoin(table, of_newest)
-        .where(memory.c.number > 0)
-        .group_by(owner.c.name, owner.c.id, memory.c.number, memory.c.at)
-        .order_by(memory.c.at)  # of several targets of an autoscaler, the newest is used
+        .where(c.number > 0)
+        .group_by(c.name, c.id, c.number, c.at)
+        .order_by(c.at)  # of several targets of an autoscaler, the newest is used
     )
     names = schema.few(events)
     if names is not None:
-        query = query.where(owner.c.name.in_(names))
+        query = query.where(c.name.in_(names))
     found = {row.name: row for row in connection.execute(query)}
     keys = {name: (row.id, row.number, 0 if row.last is None else row.last + 1) for name, row in found.items()}
     rows = [event_row(event, keys[name], at, dry_run=False) for name, event in events.items() if name in keys]
     if rows:
-        insert_counted(connection, {table: rows}, STEERING_EVENTS)
+        count_bytes(connection, schema.OPERATORS, insert_rows(connection, {table: rows}))
 
 
 def read_steering(connection: Connection) -> Mapping[str, ManualControls | StateError]:
     """Return all steering by autoscaler name, expired included. Damaged steering is its error."""
-    return {row.name: _steering(row.name, row.body) for row in connection.execute(select(schema.steering))}
+    return {name: _steering(name, body) for name, body in bodies(connection, schema.STEERING).items()}
 
 
 def _steering(name: str, body: bytes) -> ManualControls | StateError:
@@ -97,13 +96,13 @@ class SteeringCache:
 
     def __init__(self) -> None:
         self._known: tuple[int, Mapping[str, ManualControls | StateError]] | None = None
-        """The counter's value, and the steering at that value. Replaced as a whole."""
+        """The number of changes, and the steering after them. Replaced as a whole."""
 
     def current(self, connection: Connection) -> Mapping[str, ManualControls | StateError]:
         """Return all steering, as `read_steering`. Raises StateError."""
-        counter = select(schema.counter.c.value).where(schema.counter.c.name == schema.STEERING)
-        value: int = connection.execute(counter).scalar_one()
+        changes = select(schema.writer.c.commits).where(schema.writer.c.id == schema.OPERATORS)
+        number: int = connection.execute(changes).scalar_one()
         known = self._known
-        if known is None or known[0] != value:
-            known = self._known = value, read_steering(connection)
+        if known is None or known[0] != number:
+            known = self._known = number, read_steering(connection)
         return known[1]

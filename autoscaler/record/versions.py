@@ -5,26 +5,16 @@ several daemons share is never of a version that its leader does not know: the l
 an older daemon that stands by does not take the lease of a newer state.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
-from sqlalchemy import Connection, insert, inspect, select, text, update
+from sqlalchemy import Connection, insert, inspect, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
+from autoscaler.record.migrations import MIGRATIONS, first_writers
 from autoscaler.record.schema import schema_version
 
-Migration: TypeAlias = Callable[[Connection], None]
-
-
-def _say_which_version_decided(connection: Connection) -> None:
-    """To 14: a specification has the version of the package, so each decision has it, too."""
-    connection.execute(text("ALTER TABLE spec ADD COLUMN version TEXT"))
-
-
-MIGRATIONS: Final[Mapping[int, Migration]] = {13: _say_which_version_decided}
-"""Version -> the step from it to the next one. No step changes `lease`, `schema_version` or their columns: daemons of
-other versions read them. Each statement of a step ends within `ha.leaseDuration`, the limit of the lease's sessions."""
 _BEGIN_ANEW: Final = (
     "install that version again; or begin without a memory: move the file away, or name an empty database (state.url)"
 )
@@ -80,9 +70,9 @@ def create(connection: Connection, place: str) -> None:
     # with checkfirst, a table of the same name in another schema of the search path would count
     schema.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(schema_version).values(version=schema.VERSION))
-    connection.execute(insert(schema.counter).values(name=schema.STEERING, value=0))
+    connection.execute(insert(schema.writer), first_writers())
     connection.execute(insert(schema.lease).values(id=1, token="", duration=0, renewed=0, taken=0))
-    connection.execute(insert(schema.fence).values(id=1, generation="", epochs="{}", commits=0))
+    connection.execute(insert(schema.fence).values(id=1, generation="", epochs="{}"))
 
 
 def migrate(connection: Connection, place: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from autoscaler.decide import remember
 from autoscaler.model import PendingWrite
 from autoscaler.record import Archive, Record
-from autoscaler.record.entries import _REMEMBERED
+from autoscaler.record.entries import KEPT
+from autoscaler.record.evaluation import history_of
 from autoscaler.record.fence import _EPOCHS
 
 
@@ -29,8 +30,8 @@ def epochs(folder: Path, connection: str) -> dict[int, str]:
 
 def announced(folder: Path) -> dict[str, PendingWrite]:
     """Return the unfinished write of each autoscaler with one."""
-    query = "SELECT name, body FROM autoscaler JOIN memory ON memory.autoscaler_id = autoscaler.id"
-    found = {name: _REMEMBERED.load(body).pending for name, body in rows(folder, query)}
+    query = "SELECT name, body FROM autoscaler WHERE seq > 0"
+    found = {name: history_of(KEPT.load(body).history, (), 0).pending for name, body in rows(folder, query)}
     return {name: intent for name, intent in found.items() if intent is not None}
 
 

@@ -27,7 +27,7 @@ def test_an_autoscaler_with_a_damaged_memory_is_not_scaled_and_affects_no_other(
     before = len(records(folder, "good"))
     with closing(sqlite3.connect(folder / "state" / "state.db")) as database, database:
         mine = "(SELECT id FROM autoscaler WHERE name = 'hurt')"
-        database.execute(f"UPDATE memory SET body = x'00' WHERE autoscaler_id = {mine}")
+        database.execute(f"UPDATE autoscaler SET body = x'00' WHERE id = {mine}")
     with running_daemon(config, env=third.env) as daemon:  # the adapter begins at size 1 again
         daemon.wait_for("decision", autoscaler="good", written=3)
         failure = daemon.wait_for("autoscaler_failed", autoscaler="hurt", count=3)

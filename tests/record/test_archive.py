@@ -55,7 +55,7 @@ def test_decisions_of_this_process_are_not_read_from_the_state(opener: Opener, m
         read.append(name)
         return decision_from(columns, now, name, target)
 
-    monkeypatch.setattr("autoscaler.record.entries.decision_from", named)
+    monkeypatch.setattr("autoscaler.record.newest.decision_from", named)
     assert sorted(state.archive.latest()) == ["a", "b", "gone"]
     assert read == ["gone"]
 

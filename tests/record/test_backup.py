@@ -10,7 +10,7 @@ import pytest
 
 from autoscaler.errors import StateError
 from autoscaler.model import History
-from autoscaler.record import Ledger, backup
+from autoscaler.record import Archive, Ledger, backup
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep, scaler
 from tests.record.tables import content_of, live, of_version, tables_of
@@ -30,7 +30,7 @@ def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) 
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before
-    assert all(before[name] for name in ("autoscaler", "memory", "spec", "block", "event", "steering"))
+    assert all(before[name] for name in ("autoscaler", "writer", "spec", "block", "event", "kept"))
 
 
 def test_a_backup_is_one_file(sqlite_opener: Opener, tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_p
             while recorded == before:
                 stop.wait(0.01)
             backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / f"{number}.db")
-            rows = tables_of(f"sqlite:///{tmp_path}/{number}.db", tmp_path)["memory"]
-            assert len({row["at"] for row in rows}) == 1  # both, or neither
+            with Archive.open_archive(f"sqlite:///{tmp_path}/{number}.db", tmp_path) as copy:
+                assert len({made.now for made in copy.latest().values()}) == 1  # both, or neither
     finally:
         stop.set()
         daemon.join(30)

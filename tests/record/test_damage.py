@@ -101,6 +101,11 @@ def test_a_damaged_row_affects_only_its_own_autoscaler(opener: Opener, change: C
     assert archive.latest().keys() >= {"fine", "well"}
 
 
+def without_values(history: History) -> History:
+    """Return the history without the metrics of its status, which are in the page alone."""
+    return replace(history, hpa=replace(history.hpa, status=replace(history.hpa.status, metrics=())))
+
+
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
 def test_a_damaged_row_of_a_block_affects_only_history(opener: Opener, change: Callable[[Row], Row]) -> None:
     """The memory for the next decision is in another row."""
@@ -108,7 +113,9 @@ def test_a_damaged_row_of_a_block_affects_only_history(opener: Opener, change: C
     keep(ledger, *(decision(0, name) for name in NAMES))
     before = ledger.recall([scaler(name) for name in NAMES])
     hurt_rows(ledger, change)
-    assert opener.restart().recall([scaler(name) for name in NAMES]) == before
+    after = opener.restart().recall([scaler(name) for name in NAMES])
+    assert after == {**before, "hurt": after["hurt"]}
+    assert without_values(after["hurt"]) == without_values(before["hurt"])
 
 
 def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*autoscaler forget hurt") -> None:
@@ -124,8 +131,8 @@ def assert_only_hurt(ledger: Ledger, remedy: str = "restore a backup.*autoscaler
 
 def hurt_memory(ledger: Ledger) -> None:
     with ledger._context.database.writing() as connection:
-        mine = schema.memory.c.autoscaler_id == id_of(ledger, "hurt")
-        connection.execute(update(schema.memory).where(mine).values(body=b"nonsense"))
+        mine = schema.autoscaler.c.id == id_of(ledger, "hurt")
+        connection.execute(update(schema.autoscaler).where(mine).values(body=b"nonsense"))
 
 
 @pytest.mark.parametrize("intended", [False, True])
@@ -178,7 +185,8 @@ def test_a_damaged_page_affects_only_history(opener: Opener, *, lost: bool) -> N
     with ledger._context.database.writing() as connection:
         connection.execute(schema.block.delete() if lost else update(schema.block).values(body=b"nonsense"))
     ledger = opener.restart()
-    assert ledger.recall([scaler(name) for name in NAMES]) == before
+    after = ledger.recall([scaler(name) for name in NAMES])
+    assert after == {name: without_values(before[name]) for name in NAMES}
     assert opener.archive().latest().keys() == set(NAMES)
     keep(ledger, *(decision(15, name) for name in NAMES))
 
@@ -218,8 +226,8 @@ def test_a_damaged_pause_does_not_count_as_no_pause(opener: Opener) -> None:
     for name in NAMES:
         steer(state, name, ManualControls(Pause(Direction.BOTH, "ann", "", at(0), None)))
     with ledger._context.database.writing() as connection:
-        hurt = schema.steering.c.name == "hurt"
-        connection.execute(update(schema.steering).where(hurt).values(body=b"nonsense"))
+        hurt = (schema.kept.c.kind == schema.STEERING) & (schema.kept.c.key == "hurt")
+        connection.execute(update(schema.kept).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
     assert_only_hurt(ledger, "pause or override the autoscaler again")
     assert opener.archive().steering().keys() == {"fine", "well"}
@@ -233,8 +241,8 @@ def test_damaged_sightings_are_reported_once_and_begin_anew(opener: Opener) -> N
         keep(ledger, decision(0, name, name))
         save(ledger, decision(0, name, name), sightings=seen)
     with ledger._context.database.writing() as connection:
-        hurt = schema.sighting.c.scaled == AS_WRITTEN(TargetRef(FLEET, "hurt"))
-        connection.execute(update(schema.sighting).where(hurt).values(body=b"nonsense"))
+        hurt = schema.kept.c.key == AS_WRITTEN(TargetRef(FLEET, "hurt"))
+        connection.execute(update(schema.kept).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
     scalers = [scaler(name, name) for name in NAMES]
     targets = [each.target for each in scalers]
@@ -257,8 +265,8 @@ def test_damaged_values_of_an_adapter_affect_only_their_own_target(opener: Opene
     for each in scalers.values():
         ledger.save_adapter_memory(each.target, {"size": 3})
     with ledger._context.database.writing() as connection:
-        hurt = schema.adapter_memory.c.scaled == AS_WRITTEN(scalers["hurt"].target)
-        connection.execute(update(schema.adapter_memory).where(hurt).values(body=b"nonsense"))
+        hurt = schema.kept.c.key == AS_WRITTEN(scalers["hurt"].target)
+        connection.execute(update(schema.kept).where(hurt).values(body=b"nonsense"))
     ledger = opener.restart()
     ledger.follow(scalers.values())
     assert [target.name for target in ledger.adapter_memory()] == ["fine", "well"]

@@ -16,11 +16,10 @@ SCALERS = [scaler(name) for name in NAMES]
 HUGE = 2**62
 LIMITED = limits(20, total=1_000)
 DAMAGE = [
-    (schema.memory, {"at": HUGE}),
-    (schema.memory, {"elapsed": 2**63 - 1}),
-    (schema.memory, {"seq": 2**63 - 1}),
-    (schema.memory, {"number": 2**63 - 1}),
-    (schema.sighting, {"at": HUGE}),
+    (schema.autoscaler, {"at": HUGE}),
+    (schema.autoscaler, {"elapsed": 2**63 - 1}),
+    (schema.autoscaler, {"seq": 2**63 - 1}),
+    (schema.autoscaler, {"number": 2**63 - 1}),
     (schema.removal, {"at": HUGE}),
     (schema.autoscaler, {"target": "nonsense"}),
     (schema.autoscaler, {"first_at": HUGE}),

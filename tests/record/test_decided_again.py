@@ -234,7 +234,7 @@ def _breaking(ledger: Ledger) -> Iterator[None]:
     engine = ledger._context.database._engine
 
     def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith(("INSERT INTO memory", "UPDATE memory")):
+        if statement.startswith(("UPDATE autoscaler SET seq",)):
             raise OperationalError(statement, None, ConnectionResetError("connection lost"))
 
     event.listen(engine, "before_cursor_execute", refuse)

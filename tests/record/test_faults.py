@@ -174,7 +174,7 @@ def test_after_a_commit_that_reports_failure_the_disk_counts(opener: Opener, mon
     assert [record.decision.now for record in opener.archive().records("web")] == [at(0), at(15), at(30)]
 
 
-@pytest.mark.parametrize("where", ["INSERT INTO block", "UPDATE memory", "INSERT INTO sighting"])
+@pytest.mark.parametrize("where", ["INSERT INTO block", "UPDATE writer", "UPDATE autoscaler", "INSERT INTO kept"])
 def test_a_failed_commit_keeps_no_part(opener: Opener, where: str) -> None:
     """A decision without its addition to the memory, or the reverse, would be wrong."""
     state = opener.state()

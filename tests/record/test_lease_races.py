@@ -95,12 +95,12 @@ def test_a_commit_waits_for_a_takeover_and_is_refused(hosts: Hosts, commit: Call
     late.__exit__(None, None, None)
     assert [type(error) for error in raised] == [StaleLedger]
     with second.state._database.writing() as connection:
-        assert connection.execute(select(schema.memory)).all() == []
+        assert connection.execute(select(schema.autoscaler)).all() == []
 
 
 COMMITS: dict[str, tuple[str, Callable[[Ledger], object]]] = {
     "an announcement that has renewed the lease": ("UPDATE lease", lambda ledger: ledger.intend([rising(15)])),
-    "an announcement that is fenced": ("INSERT INTO memory", lambda ledger: ledger.intend([rising(15)])),
+    "an announcement that is fenced": ("UPDATE autoscaler", lambda ledger: ledger.intend([rising(15)])),
     "a record": ("INSERT INTO block", lambda ledger: save(ledger, decision(15))),
     "values of an adapter": ("SELECT (extract", lambda ledger: ledger.save_adapter_memory(scaler().target, {"a": 1})),
 }
@@ -124,8 +124,8 @@ def test_a_takeover_ends_a_commit_that_began_before_it(
         go_on.set()
     assert [type(error) for error in raised] == [StateError]
     with second.state._database.writing() as connection:
-        assert connection.execute(select(schema.memory)).all() == []
-        assert connection.execute(select(schema.adapter_memory)).all() == []
+        assert connection.execute(select(schema.autoscaler)).all() == []
+        assert connection.execute(select(schema.kept)).all() == []
 
 
 def test_a_takeover_that_ends_no_session_waits_for_that_commit(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:

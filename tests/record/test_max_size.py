@@ -8,7 +8,7 @@ from sqlalchemy import Table, func, select
 
 from autoscaler.model import Direction, ManualControls, Pause
 from autoscaler.record import Archive, Ledger, Retention, schema
-from autoscaler.record.sizes import TIERS, counted_bytes, insert_counted, size_of
+from autoscaler.record.sizes import TIERS, count_bytes, counted_bytes, insert_rows, size_of
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, scaler
@@ -63,7 +63,7 @@ def add(ledger: Ledger, table: Table, count: int, size: int) -> None:
         for until in (newest - 60_000_000 * (count - number),)
     ]
     with ledger._context.database.writing() as connection:
-        insert_counted(connection, {table: rows}, FLEET)
+        count_bytes(connection, schema.OPERATORS, insert_rows(connection, {table: rows}))
 
 
 def cycle(ledger: Ledger, seconds: float = 0) -> None:
@@ -103,7 +103,7 @@ def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
             {**fixed, "number": number, "at": newest + number, "body": random.randbytes(MB // 10)}
             for number in range(1, 81)
         ]
-        insert_counted(connection, {schema.change: rows}, FLEET)
+        count_bytes(connection, schema.OPERATORS, insert_rows(connection, {schema.change: rows}))
     keep(ledger, decision(-24 * 3600))
     cycle(ledger)
     assert numbers(ledger, schema.block) == list(range(1, 41))
@@ -169,5 +169,5 @@ def test_the_counted_bytes_are_those_of_the_rows(opener: Opener, *, left: bool) 
         counted = counted_bytes(connection)
         for tier, tables in TIERS.items():
             sums = [select(func.coalesce(func.sum(size_of(table)), 0)) for table in tables]
-            assert counted[tier] == sum(int(connection.execute(one).scalar_one()) for one in sums)
-    assert counted["detail"] > 0
+            assert getattr(counted, tier) == sum(int(connection.execute(one).scalar_one()) for one in sums)
+    assert counted.detail > 0

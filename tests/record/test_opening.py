@@ -193,7 +193,7 @@ def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: s
     engine = create_engine(databases.locate(opener.url, opener.folder))
     with engine.begin() as connection:
         assert connection.execute(schema.schema_version.select()).scalars().all() == [number]
-        assert connection.execute(schema.memory.select()).scalars().all() != []
+        assert connection.execute(schema.autoscaler.select()).scalars().all() != []
         connection.execute(schema.schema_version.update().values(version=schema.VERSION))
     engine.dispose()
     assert opener.ledger().recall([scaler()])["web"].at == at(0)

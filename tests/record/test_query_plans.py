@@ -25,17 +25,13 @@ MAX_ROWS = EVENTS * 60.0
 """More than any linear plan costs, and less than a comparison of every event with every other."""
 FILL = (
     (
-        "INSERT INTO autoscaler (id, scaled, name, target, connection, first_at) "
-        "SELECT n, '[\"\",\"fleet\",\"name' || n || '\"]', 'name' || n, '[\"fleet\",\"name' || n || '\"]', 'fleet', 0 "
-        "FROM generate_series(1, :scalers) n"
+        "INSERT INTO autoscaler (id, scaled, name, target, connection, first_at, seq, number, at, boot, elapsed, body) "
+        "SELECT n, '[\"\",\"fleet\",\"name' || n || '\"]', 'name' || n, '[\"fleet\",\"name' || n || '\"]', 'fleet', 0, "
+        "1, 1, 0, '', 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
-        "INSERT INTO memory (autoscaler_id, seq, number, at, boot, elapsed, body) "
-        "SELECT n, 1, 1, 0, '', 0, '' FROM generate_series(1, :scalers) n"
-    ),
-    (
-        "INSERT INTO sighting (scaled, at, boot, elapsed, body) "
-        "SELECT '[\"\",\"fleet\",\"name' || n || '\"]', 0, '', 0, '' FROM generate_series(1, :scalers) n"
+        "INSERT INTO kept (kind, key, body) "
+        "SELECT 'sighting', '[\"\",\"fleet\",\"name' || n || '\"]', '' FROM generate_series(1, :scalers) n"
     ),
     (
         "INSERT INTO spec (autoscaler_id, number, body) "

@@ -144,7 +144,7 @@ def test_a_damaged_memory_that_was_forgotten_begins_anew_without_a_restart(sqlit
     ledger = serving(sqlite_opener.ledger(), [web])
     keep(ledger, decision(0, "web", "web"), scalers=[web])
     with ledger._context.database.writing() as connection:
-        connection.execute(update(schema.memory).values(body=b"nonsense"))
+        connection.execute(update(schema.autoscaler).values(body=b"nonsense"))
     ledger = serving(sqlite_opener.restart(), [web])
     with pytest.raises(StateError, match="autoscaler forget web"):
         history(ledger, web)

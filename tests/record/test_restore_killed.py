@@ -61,7 +61,7 @@ def test_a_state_that_another_process_reads_is_not_replaced(tmp_path: Path) -> N
     before = tables_of(None, opener.folder)
     reader = sqlite3.connect(opener.folder / "state.db", isolation_level=None)
     reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM memory").fetchall()
+    reader.execute("SELECT count(*) FROM autoscaler").fetchall()
     opener.close()
     with pytest.raises(StateError, match="another process holds it locked"):
         backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)

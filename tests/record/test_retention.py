@@ -83,14 +83,14 @@ def test_with_detail_a_record_is_exact(opener: Opener) -> None:
     assert record.history is not None
 
 
-def test_the_last_decision_of_a_removed_autoscaler_stays(opener: Opener) -> None:
-    """It is part of the memory for its return. Its inputs are deleted with the detail."""
+def test_the_last_change_of_a_removed_autoscaler_stays(opener: Opener) -> None:
+    """What followed is deleted with the detail."""
     ledger = opener.ledger(DETAIL)
     hourly(ledger, 2, "web", "other")
     hourly(ledger, 8, "other", first=2)
     record = opener.archive().record_at("web")
     assert record is not None
-    assert (record.decision.now, record.observation) == (at(1.75 * HOUR), None)
+    assert (record.decision.now, record.observation) == (at(HOUR), None)
     assert hours_of(opener.archive()) == []
 
 

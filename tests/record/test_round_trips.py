@@ -20,16 +20,17 @@ from autoscaler.model import (
     TargetRef,
 )
 from autoscaler.record.binary import Binary
-from autoscaler.record.entries import target_from, target_text
 from autoscaler.record.evaluation import (
     DECISION,
     all_columns,
     decision_columns,
     decision_from,
+    history_columns,
     history_from,
     observation_from,
 )
 from autoscaler.record.series import series_row
+from autoscaler.record.targets import target_from, target_text
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
@@ -40,7 +41,7 @@ many = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 
 
 def observed_again(seen: Observation, made: Decision) -> Observation:
-    return observation_from(all_columns(seen, made, History()), to_micros(made.now))
+    return observation_from(all_columns(seen, made, history_columns(History())), to_micros(made.now))
 
 
 def made_again(made: Decision) -> Decision:
@@ -50,7 +51,7 @@ def made_again(made: Decision) -> Decision:
 @given(values(History))
 @many
 def test_any_history_is_read_back(known: History) -> None:
-    columns = all_columns(observation(), decision(), known)
+    columns = all_columns(observation(), decision(), history_columns(known))
     at = None if known.at is None else to_micros(known.at)
     assert comparable(history_from(columns, at)) == comparable(known)
 
@@ -184,7 +185,9 @@ def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
 
 def test_an_equal_cycle_has_equal_bytes() -> None:
     """Unchanged values need no room, because a cycle's time is in a column of its own."""
-    first = all_columns(observation(), decision(0), History())
-    second = all_columns(observation(), replace(decision(15), conditions=decision(0).conditions), History())
+    first = all_columns(observation(), decision(0), history_columns(History()))
+    second = all_columns(
+        observation(), replace(decision(15), conditions=decision(0).conditions), history_columns(History())
+    )
     assert first[DECISION] == second[DECISION]
     assert first[:2] == second[:2]

@@ -27,8 +27,8 @@ from autoscaler.model import (
 )
 from autoscaler.record import Ledger, schema
 from autoscaler.record.binary import Binary
-from autoscaler.record.entries import _REMEMBERED
-from autoscaler.record.evaluation import RARE_CHANGES
+from autoscaler.record.entries import KEPT as MEMORIES
+from autoscaler.record.evaluation import _HISTORY
 from autoscaler.rules.brakes import Brakes, LossBrake
 from autoscaler.rules.drain import DrainRule, drains_of
 from tests.decisions import remembering
@@ -118,19 +118,14 @@ def test_the_settings_of_a_rule_that_is_not_installed_are_kept(opener: Opener) -
 
 def damaged(ledger: Ledger, rule: str, change: Callable[[bytes], bytes]) -> None:
     """Change what one autoscaler's rule remembers, in its row."""
-    memory = schema.memory
-    mine = memory.c.autoscaler_id == schema.autoscaler.c.id
+    table = schema.autoscaler
     with ledger._context.database.writing() as connection:
-        query = select(memory.c.autoscaler_id, memory.c.body).join(schema.autoscaler, mine)
-        row = connection.execute(query.where(schema.autoscaler.c.name == "hurt")).one()
-        kept = _REMEMBERED.load(row.body)
-        assert kept.decision is not None
-        fields = msgspec.msgpack.decode(kept.decision[0])
-        place = RARE_CHANGES._kind.__struct_fields__.index("rules")
+        kept = MEMORIES.load(connection.execute(select(table.c.body).where(table.c.name == "hurt")).scalar_one())
+        fields = msgspec.msgpack.decode(kept.history)
+        place = _HISTORY._kind.__struct_fields__.index("rules")
         fields[place][rule] = change(fields[place][rule])
-        columns = (msgspec.msgpack.encode(fields), *kept.decision[1:])
-        body = _REMEMBERED.dump(replace(kept, decision=columns))
-        connection.execute(update(memory).where(memory.c.autoscaler_id == row.autoscaler_id).values(body=body))
+        body = MEMORIES.dump(replace(kept, history=msgspec.msgpack.encode(fields)))
+        connection.execute(update(table).where(table.c.name == "hurt").values(body=body))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +162,7 @@ def test_a_damaged_memory_of_a_rule_affects_only_its_own_autoscaler(
             scalers={one.name: one for one in scalers[::2]},
             seen=SEEN,
         )
-    assert count_rows(ledger, "memory") == 3
+    assert count_rows(ledger, "autoscaler") == 3
 
 
 @pytest.mark.parametrize("kind", [Rules, Memories])

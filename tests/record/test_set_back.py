@@ -14,7 +14,7 @@ from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 TABLES = (
-    schema.autoscaler, schema.memory, schema.sighting, schema.spec, schema.block, schema.change, schema.event
+    schema.autoscaler, schema.writer, schema.kept, schema.spec, schema.block, schema.change, schema.event
 )  # fmt: skip
 """The lost rows are newest ones. The lease is renewed, and the shards stay held."""
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -82,7 +82,7 @@ def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener:
     known = ledger.recall([scaler()])
     with ledger._context.database.writing() as connection:
         connection.execute(update(schema.autoscaler).values(scaled=AS_WRITTEN(scaler("other").target), name="other"))
-        connection.execute(update(schema.memory).values(seq=schema.memory.c.seq + 7))
+        connection.execute(update(schema.autoscaler).values(seq=schema.autoscaler.c.seq + 7))
     fails_once(ledger, 15)
     assert ledger.recall([scaler()]) == known
     keep(ledger, decision(30))

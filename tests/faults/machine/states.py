@@ -92,7 +92,7 @@ def one_record_is_damaged(scene: Scene, _: int) -> None:
     backup = _backed_up(scene)
     with closing(sqlite3.connect(scene.state / "state.db")) as connection, connection:
         mine = "(SELECT id FROM autoscaler WHERE name = 'held')"
-        assert connection.execute(f"UPDATE memory SET body = x'00' WHERE autoscaler_id = {mine}").rowcount
+        assert connection.execute(f"UPDATE autoscaler SET body = x'00' WHERE id = {mine}").rowcount
     with scene.daemon() as daemon:
         held = scene.sizes()[0]
         for count in (1, 4):

@@ -23,6 +23,8 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import State, schema
+from autoscaler.record.kept import save
+from autoscaler.record.max_size import _CUT, _Cut
 from autoscaler.record.sizes import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
 from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
@@ -234,7 +236,7 @@ def test_the_page_says_which_data_max_size_has_deleted(site: Served, tier: str, 
         assert "state.maxSize" not in site.get(path).text
     until = to_micros(datetime(2026, 1, 1, 11, 30, tzinfo=UTC))
     with site.daemon.state._database.writing() as connection:
-        schema.upsert(connection, schema.cut, [{"tier": tier, "until": until, "at": until}])
+        save(connection, schema.CUT, {tier: _CUT.dump(_Cut(until, until))})
     for path in ("/", "/autoscalers/web"):
         text = " ".join(site.get(path).text.split())
         assert notice in text

@@ -1,0 +1,117 @@
+"""Who writes memories: a memory that stays the same is not written again.
+
+The autoscalers that a shard decides in one cycle have a writer: a row with the time of its last commit. Their memories
+are rows that name the writer and stand for that commit. So a cycle in which only time goes by writes one row for all of
+them. When the writer commits without one of them (it failed, or left the shard), that one's row gets the time of the
+commit before, and no writer.
+
+A writer belongs to one ledger. A ledger that reads its memories again begins new ones, so the rows of a shard that was
+superseded, or of a daemon that was killed, keep their times.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from autoscaler.errors import StateError
+from autoscaler.record import schema
+from autoscaler.record.sizes import Bytes, count_bytes
+
+if TYPE_CHECKING:
+    from autoscaler.record.entries import Entry
+
+_TABLE: Final = schema.writer
+_TIMES: Final = ("at", "boot", "elapsed", "database")
+
+
+@dataclass(slots=True, eq=False)
+class Writer:
+    """What a row of the table `writer` holds."""
+
+    id: int
+    commits: int = 0
+    when: Mapping[str, Any] = field(default_factory=dict)
+    """`time_columns` of the last commit."""
+    members: "dict[int, Entry]" = field(default_factory=dict)
+    """The autoscalers that it decided then, by id."""
+
+    def commit(self, connection: Connection, decided: "Iterable[Entry]", when: Mapping[str, Any], of: Bytes) -> None:
+        """Note a commit of these autoscalers' cycle at `when` (`time_columns`), which writes bytes. Raises StateError.
+
+        A failed transaction ends the writer.
+        """
+        stay = {entry.id for entry in decided}
+        detach(connection, [each for each in self.members.values() if each.id not in stay])
+        rows = {"commits": self.commits + 1, **when}
+        if self.commits == 0:
+            connection.execute(insert(_TABLE).values(id=self.id, detail=of.detail, history=of.history, **rows))
+        else:
+            added = {"detail": _TABLE.c.detail + of.detail, "history": _TABLE.c.history + of.history}
+            same = (_TABLE.c.id == self.id) & (_TABLE.c.commits == self.commits)
+            if connection.execute(update(_TABLE).where(same).values(**rows, **added)).rowcount != 1:
+                raise lost()
+        self.commits, self.when = self.commits + 1, when
+
+    def add(self, entry: "Entry") -> None:
+        """Take an autoscaler whose row names this writer now."""
+        if entry.writer is not self:
+            leave(entry)
+            entry.writer, self.members[entry.id] = self, entry
+
+
+def writer_of(entries: "Iterable[Entry]") -> Writer:
+    """Return the writer that most of these have; a new one if none has any."""
+    found = Counter([entry.writer for entry in entries if entry.writer is not None])
+    return found.most_common(1)[0][0] if found else Writer(secrets.randbits(62) + schema.FIRST_WRITER)
+
+
+def leave(entry: "Entry") -> None:
+    """Note that the autoscaler's row names no writer."""
+    if entry.writer is not None:
+        entry.writer.members.pop(entry.id, None)
+        entry.writer = None
+
+
+def detach(connection: Connection, entries: "Sequence[Entry]") -> None:
+    """Give the rows of these autoscalers the number and the time of their writers' last commits, and no writer."""
+    rows = [
+        {
+            "of": each.id,
+            "by": each.writer.id,
+            "ahead": each.writer.commits,
+            **{f"new_{k}": each.writer.when[k] for k in _TIMES},
+        }
+        for each in sorted(entries, key=lambda one: one.id)
+        if each.writer is not None
+    ]
+    if rows:
+        table = schema.autoscaler
+        mine = (table.c.id == bindparam("of")) & (table.c.writer == bindparam("by"))
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _TIMES}
+        values |= {"writer": None, "since": table.c.since - bindparam("ahead")}
+        connection.execute(update(table).where(mine).values(values), rows)
+    for each in entries:
+        leave(each)
+
+
+def lost() -> StateError:
+    """Return the error of a row that is not the one that this process wrote last."""
+    return StateError(
+        "the state does not hold what this daemon wrote last: an older state came back, or another process wrote; "
+        "nothing is scaled or recorded in this cycle, and the next cycle reads the newest memory"
+    )
+
+
+def delete_unused(connection: Connection) -> None:
+    """Delete the writers that no memory names. What they have written counts as the housekeeping's."""
+    c, named = _TABLE.c, schema.autoscaler.c.writer
+    unused = (c.id >= schema.FIRST_WRITER) & ~select(named).where(named == c.id).exists()
+    gone = connection.execute(select(c.id, c.detail, c.history).where(unused)).all()
+    if gone:
+        connection.execute(_TABLE.delete().where(c.id.in_([row.id for row in gone])))
+        written = Bytes(sum(row.detail for row in gone), sum(row.history for row in gone))
+        count_bytes(connection, schema.HOUSEKEEPING, written)
