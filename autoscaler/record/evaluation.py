@@ -4,35 +4,29 @@ Most cycles are like the one before. So values that change together share a colu
 column once (`rows`). A time that moves with the cycle is written relative to it, because it is then an equal value.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
-from autoscaler.errors import AutoscalerError, StateError, TargetError, error_class, error_of
+from autoscaler.errors import StateError, TargetError, error_of
 from autoscaler.model import (
     Bounds,
     CivilTime,
     Condition,
-    Conflict,
     Decision,
     DrainReport,
     Event,
     Failure,
-    Held,
     History,
-    HoldReason,
     HpaMemory,
     InstanceReading,
     ManualControls,
     Memories,
     MetricOutcome,
     Observation,
-    Outcome,
     PendingWrite,
-    Proposed,
     Reading,
     Recommendation,
     Remembered,
@@ -43,11 +37,10 @@ from autoscaler.model import (
     Step,
     TargetRef,
     TargetState,
-    Unchanged,
     ValueReading,
-    Written,
 )
 from autoscaler.record.binary import Binary
+from autoscaler.record.outcomes import failure, outcome_columns, outcome_from
 from autoscaler.record.times import from_micros, micros_of, to_micros
 
 Columns: TypeAlias = tuple[bytes, ...]
@@ -180,7 +173,7 @@ def all_columns(observation: Observation, decision: Decision, past: Columns) -> 
         fallbacks = tuple([None if each is None else each[0] for each in asked])
         values += [each[1] for each in asked if each is not None]
     return (
-        _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, _failure(target))),
+        _TARGET.dump(_Target(target, None) if isinstance(target, TargetState) else _Target(None, failure(target))),
         _READINGS.dump(
             _Readings(
                 tuple([samples for samples, _ in readings]),
@@ -274,7 +267,7 @@ def decision_columns(decision: Decision) -> Columns:
         None if new.scale_event is None else (new.scale_event.change, micros_of(now - new.scale_event.at)),
         new.scaled_to_zero,
         decision.error,
-        None if decision.outcome is None else _outcome(decision.outcome),
+        None if decision.outcome is None else outcome_columns(decision.outcome),
     )
     return RARE_CHANGES.dump(rare), METRICS_OF.dump(decision.metrics), _FREQUENT_CHANGES.dump(frequent)
 
@@ -326,7 +319,7 @@ def decision_from(columns: Columns, at: int, name: str, target: TargetRef) -> De
             rules=rare.rules,
         ),
         error=frequent.error,
-        outcome=None if frequent.outcome is None else _outcome_from(*frequent.outcome),
+        outcome=None if frequent.outcome is None else outcome_from(*frequent.outcome),
         conditions=rare.conditions,
         warnings=rare.warnings,
         manual=rare.manual,
@@ -377,34 +370,3 @@ def _joined(samples: _Samples, values: _Values, now: datetime) -> Reading | Fail
         samples.more_unmatched,
         samples.dropped,
     )
-
-
-def _failure(error: AutoscalerError) -> tuple[str, str]:
-    return error_class(error), str(error)
-
-
-_SIZED: Final[Mapping[str, type[Written] | type[Proposed]]] = {"Written": Written, "Proposed": Proposed}
-
-
-def _outcome(outcome: Outcome) -> tuple[str, int | str | tuple[str, str] | None]:
-    match outcome:
-        case Written(size) | Proposed(size):
-            return type(outcome).__name__, size
-        case Held(hold):
-            return "Held", (hold.reason, hold.message)
-        case Conflict(message):
-            return "Conflict", message
-        case Unchanged():
-            return "Unchanged", None
-        case TargetError():
-            return _failure(outcome)
-
-
-def _outcome_from(name: str, value: Any) -> Outcome:
-    if name in _SIZED:
-        return _SIZED[name](value)
-    if name == "Held":
-        return Held(HoldReason(*value))
-    if name == "Conflict":
-        return Conflict(value)
-    return Unchanged() if name == "Unchanged" else error_of(name, value, TargetError)

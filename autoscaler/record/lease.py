@@ -145,7 +145,7 @@ class Lease:
                 self._save_configuration(connection, generation)
         if generation is None:
             if taken is not None:
-                self._lead(Renewal(taken, sent))
+                self._lead(taken)
         elif renewed:
             self.confirmed(Renewal(generation, sent))
         else:
@@ -225,8 +225,8 @@ class Lease:
         """Return the time since the start of this machine, including sleep."""
         return self._clock.moment().elapsed
 
-    def _take(self, connection: Connection) -> str | None:
-        """Take the lease if it is free or over, and begin a generation. Returns the generation, or None.
+    def _take(self, connection: Connection) -> Renewal | None:
+        """Take the lease if it is free or over, and begin a generation. Returns when, or None.
 
         The sessions of the former leader are ended first: a process that was stopped in a transaction would keep its
         locks.
@@ -243,7 +243,9 @@ class Lease:
         keep_from_committing(connection)  # before the locks of a migration, in the order of a commit
         migrate(connection, place(self._database.url))
         begin_generation(connection, generation)
-        return generation
+        sent = self.elapsed()  # after the migration, which may take longer than a lease: none sees it before the commit
+        _prolong(connection, generation)
+        return Renewal(generation, sent)
 
     def _look(self, connection: Connection) -> Any:
         """Return the lease's row if the lease is free or over; else None.

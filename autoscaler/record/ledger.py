@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, insert
 
 from autoscaler.decide import with_pending_write
 from autoscaler.errors import StaleLedger, StateError
@@ -378,18 +378,14 @@ class Ledger:
             raise StaleLedger(f"the memory of adapter {self.connection!r}'s autoscalers was not recalled in this cycle")
         owners = [self._entries[self._scaled(made.target)] for made in decisions]
         placed = list(zip(decisions, owners, strict=True))
-        fresh = [(made, owner) for made, owner in placed if not owner.id]
-        if fresh:
-            rows = [{"scaled": self._scaled(made.target), **self._named(made)} for made, _ in fresh]
-            connection.execute(insert(_OWNER), [{**row, "first_at": to_micros(fresh[0][0].now)} for row in rows])
-            for some in schema.batches([row["scaled"] for row in rows]):
-                query = select(_OWNER.c.id, _OWNER.c.scaled).where(_OWNER.c.scaled.in_(some))
-                for row in connection.execute(query):
-                    self._entries[row.scaled].id = row.id
+        if fresh := [made for made, owner in placed if not owner.id]:
+            rows = [{"scaled": self._scaled(made.target), **self._named(made)} for made in fresh]
+            new = insert(_OWNER).values(first_at=to_micros(fresh[0].now)).returning(_OWNER.c.id, _OWNER.c.scaled)
+            for row in connection.execute(new, rows):
+                self._entries[row.scaled].id = row.id
         renamed = [(made, owner) for made, owner in placed if (owner.name, owner.target) != _name_of(made)]
-        if names := [{"owner_id": owner.id, **self._named(made)} for made, owner in renamed if owner.name]:
-            mine = update(_OWNER).where(_OWNER.c.id == bindparam("owner_id"))
-            connection.execute(mine.values({key: bindparam(key) for key in ("name", "target", "connection")}), names)
+        names = [{"id": owner.id, **self._named(made)} for made, owner in renamed if owner.name]
+        schema.update_known(connection, _OWNER, ("id",), names)
         for made, owner in renamed:
             owner.name, owner.target = _name_of(made)
         return owners

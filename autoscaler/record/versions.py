@@ -11,10 +11,10 @@ from typing import Final
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from autoscaler.errors import StateError
-from autoscaler.record import schema
-from autoscaler.record.migrations import MIGRATIONS, first_writers
+from autoscaler.record import migrations, schema
 from autoscaler.record.schema import schema_version
 
+MIGRATIONS: Final = migrations.MIGRATIONS
 _BEGIN_ANEW: Final = (
     "install that version again; or begin without a memory: move the file away, or name an empty database (state.url)"
 )
@@ -70,7 +70,7 @@ def create(connection: Connection, place: str) -> None:
     # with checkfirst, a table of the same name in another schema of the search path would count
     schema.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(schema_version).values(version=schema.VERSION))
-    connection.execute(insert(schema.writer), first_writers())
+    connection.execute(insert(schema.writer), migrations.first_writers())
     connection.execute(insert(schema.lease).values(id=1, token="", duration=0, renewed=0, taken=0))
     connection.execute(insert(schema.fence).values(id=1, generation="", epochs="{}"))
 

@@ -234,7 +234,7 @@ def test_a_daemon_that_resigns_while_a_thread_takes_the_lease_does_not_lead(host
 def test_a_lease_that_was_taken_too_slowly_is_not_held(hosts: Hosts) -> None:
     """A standby may have it by now. The daemon waits for its own lease to end, as for any other."""
     first, second = hosts.start(), hosts.start()
-    hanging = Hanging(first, "UPDATE lease")
+    hanging = Hanging(first, "UPDATE lease SET token")
     hosts.advance(DEADLINE)
     hanging.end()
     assert not first.leads

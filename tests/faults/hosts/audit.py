@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 import psycopg
 
 from autoscaler.record.daemons import process_of
-from autoscaler.record.entries import _REMEMBERED
+from autoscaler.record.entries import KEPT
+from autoscaler.record.evaluation import history_of
 from autoscaler.record.times import to_micros
 
 RENAMED_TO: Final = "-2"
@@ -48,12 +49,25 @@ CREATE TRIGGER audit AFTER UPDATE ON fence FOR EACH ROW
 CREATE FUNCTION audit.note_memory() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO audit.memory
-        SELECT {_NAME}, target, NEW.body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id;
+        SELECT {_NAME}, target, body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE id = NEW.id;
     INSERT INTO audit.cycle
-        SELECT id, {_NAME}, NEW.number, {_NOW} FROM autoscaler WHERE id = NEW.autoscaler_id ON CONFLICT DO NOTHING;
+        SELECT id, {_NAME}, number, {_NOW} FROM autoscaler WHERE id = NEW.id ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit AFTER INSERT OR UPDATE ON memory FOR EACH ROW EXECUTE FUNCTION audit.note_memory();
+CREATE TRIGGER audit AFTER UPDATE ON autoscaler FOR EACH ROW
+    WHEN (NEW.seq <> OLD.seq) EXECUTE FUNCTION audit.note_memory();
+
+-- a writer's row stands for the memories that did not change
+CREATE FUNCTION audit.note_writer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit.memory
+        SELECT {_NAME}, target, body, {_COMMITTER}, {_NOW} FROM autoscaler WHERE writer = NEW.id;
+    INSERT INTO audit.cycle
+        SELECT id, {_NAME}, number + NEW.commits - since, {_NOW} FROM autoscaler WHERE writer = NEW.id
+        ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit AFTER UPDATE ON writer FOR EACH ROW EXECUTE FUNCTION audit.note_writer();
 """
 _LEADS: Final = "SELECT generation, place, renewed, at FROM audit.lead JOIN audit.taken USING (generation)"
 _REMEMBERINGS: Final = "SELECT * FROM audit.memory"
@@ -137,7 +151,9 @@ class Audit:
         """Return all intents, also of cycles that were never recorded, in the order of their commits."""
         found: dict[tuple[str, int], Intended] = {}
         for name, target, body, process, at in self._noted(_REMEMBERINGS):
-            if (made := _REMEMBERED.load(body).pending) is not None:  # from its intent on until it is settled
+            if (
+                made := history_of(KEPT.load(body).history, (), 0).pending
+            ) is not None:  # from its intent on until it is settled
                 key = name, to_micros(made.at)
                 found.setdefault(
                     key, Intended(name, _target(target), made.size, made.decided_from, key[1], process, at)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
 
-_INTENDS: Final = re.compile(rb"(INSERT\s+INTO|UPDATE)\s+memory\b", re.IGNORECASE)
+_INTENDS: Final = re.compile(rb"(INSERT\s+INTO\s+autoscaler|UPDATE\s+autoscaler\s+SET\s+seq)\b", re.IGNORECASE)
 _RECORDS: Final = re.compile(rb"INSERT\s+INTO\s+block\b", re.IGNORECASE)
 _TAKES_OVER: Final = re.compile(rb"UPDATE\s+fence\s+SET\s+generation\b", re.IGNORECASE)
 INTENT: Final = "intent"

@@ -23,20 +23,20 @@ def test_each_commit_is_recognized_by_its_statements(proxy: DatabaseProxy) -> No
     kinds: list[str] = []
     proxy.commits.on_commit = kinds.append
     with closing(psycopg.connect(f"postgresql://postgres@127.0.0.1:{proxy.way.port}/postgres")) as connection:
-        for table in ("memory", "block", "fence"):
+        for table in ("autoscaler", "block", "fence"):
             connection.execute(f"CREATE TABLE {table} (number int, generation int)")
         connection.commit()
         for number in range(8):
             rows = [(number,), (number + 1,)]
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO memory (number) VALUES (%s)", rows)
+                cursor.executemany("INSERT INTO autoscaler (number) VALUES (%s)", rows)
             with connection.transaction():
                 connection.execute("UPDATE fence SET number = %s", (number,))
             with connection.transaction():
                 connection.execute("UPDATE fence SET generation = %s", (number,))
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.executemany("INSERT INTO block (number) VALUES (%s)", rows)
-                cursor.execute("INSERT INTO memory (number) VALUES (%s)", (number,))
+                cursor.execute("INSERT INTO autoscaler (number) VALUES (%s)", (number,))
             with connection.transaction(force_rollback=True):
-                connection.execute("INSERT INTO memory (number) VALUES (%s)", (number,))
+                connection.execute("INSERT INTO autoscaler (number) VALUES (%s)", (number,))
     assert kinds == [INTENT, TAKEOVER, OUTCOME] * 8
