@@ -43,7 +43,7 @@ FILL = (
     ),
     (
         "INSERT INTO block (chunk, since, until, packed, size, body) "
-        "SELECT n, 2 * :old, 2 * :old, n % 2 = 0, 0, '' FROM generate_series(1, :scalers) n"
+        "SELECT n, 2 * :old, 2 * :old, n % 50 > 0, 0, '' FROM generate_series(1, :scalers) n"
     ),
     (
         "INSERT INTO event (autoscaler_id, number, position, at, dry_run, type, reason, message) "
