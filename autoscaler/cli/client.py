@@ -51,7 +51,7 @@ class Client:
         self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int | datetime | None
     ) -> _Document:
         """Return the answer of one of the API's operations. `of` replaces `{name}` in its path."""
-        given = {
+        given: dict[str, Any] = {
             key: rfc3339(value) if isinstance(value, datetime) else value
             for key, value in parameters.items()
             if value is not None

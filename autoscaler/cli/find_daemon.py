@@ -15,7 +15,7 @@ from urllib.parse import quote
 import typer
 
 from autoscaler.cli.options import DEFAULT_CONFIG, Where
-from autoscaler.cli.server import Server, ServerDown
+from autoscaler.cli.server import Refused, Server
 from autoscaler.errors import AutoscalerError, ServerError
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
@@ -26,6 +26,8 @@ _DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
 _SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
 _SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
 """The service's state folder. A shell does not have the service's $STATE_DIRECTORY."""
+_LOOK_SECONDS: Final = 2.0
+"""The time for a daemon to say which file it runs: one that hangs must not cost the operator of another."""
 _LISTENING: Final = Path("/proc/net/unix")
 """Lists the Unix sockets of this network namespace. Source: proc(5)."""
 _PATH_FIELD: Final = 7
@@ -46,10 +48,10 @@ def servers(where: Where) -> Sequence[Server]:
         try:
             if sure or (where.config_file is not None and runs(server, where.config_file)):
                 running.append(server)
-        except ServerDown:
+        except Refused:  # the command's own request shows why; another user's socket is not the wanted one
+            refusing += [server] if server.socket in (None, _SERVICE_SOCKET) else []
+        except ServerError:  # it may be another user's daemon, and must not be steered
             pass
-        except ServerError:  # it does not say which file it runs; the command's request shows why
-            refusing.append(server)
     return running + refusing
 
 
@@ -57,7 +59,7 @@ def runs(server: Server, config: Path) -> "DaemonStatus | None":
     """Return the status of a daemon that runs the file; None: it runs another one. Raises ServerError."""
     from autoscaler.view.status import DaemonStatus  # noqa: PLC0415 - see TYPE_CHECKING above
 
-    status = server.get(DaemonStatus, "/status/daemon")
+    status = server.get(DaemonStatus, "/status/daemon", within=_LOOK_SECONDS)
     return status if Path(status.configuration).resolve() == config.resolve() else None
 
 

@@ -50,7 +50,11 @@ class ServerDown(ServerError):
         super().__init__(message)
 
 
-class SocketRefused(ServerError):
+class Refused(ServerError):
+    """The user may not do this: give other credentials."""
+
+
+class SocketRefused(Refused):
     """The user may not use the control socket: join its group, or use TCP."""
 
 
@@ -111,14 +115,17 @@ class Server:
         else:
             self._connect = partial(_TlsConnection, host, port, config)
 
-    def get(self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int) -> _Document:
-        """Return the document at a path below the API's prefix. `of` replaces `{name}` in it."""
-        query = urlencode(parameters, errors="replace")  # an argument need not be UTF-8
-        return self._read_as(kind, self._ask("GET", _at(path, of) + (f"?{query}" if query else "")))
+    def get(
+        self, kind: type[_Document], path: str, of: str = "", /, within: float = _ANSWER_SECONDS, **query: str | int
+    ) -> _Document:
+        """Return the document at a path below the API's prefix, within some seconds. `of` replaces `{name}` in it."""
+        parameters = urlencode(query, errors="replace")  # an argument need not be UTF-8
+        place = _at(path, of) + (f"?{parameters}" if parameters else "")
+        return self._read_as(kind, self._ask("GET", place, None, within))
 
     def post(self, kind: type[_Document], path: str, of: str = "", /, *, body: Mapping[str, Any]) -> _Document:
         """Request a change, and return the answer."""
-        return self._read_as(kind, self._ask("POST", _at(path, of), json.dumps(body).encode()))
+        return self._read_as(kind, self._ask("POST", _at(path, of), json.dumps(body).encode(), _ANSWER_SECONDS))
 
     def order(self, word: str) -> Sequence[str]:
         """Have the daemon `reload` its configuration, or `resign`. Returns why it did not."""
@@ -143,11 +150,11 @@ class Server:
             gc.freeze()  # the answer stays in use until the end
             gc.enable()
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> Mapping[str, Any]:
+    def _ask(self, method: str, path: str, body: bytes | None, seconds: float) -> Mapping[str, Any]:
         headers = self._headers | {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        return self._decoded(*self._exchange(method, self._base + path, body, headers, _ANSWER_SECONDS))
+        return self._decoded(*self._exchange(method, self._base + path, body, headers, seconds))
 
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float
@@ -208,7 +215,7 @@ class Server:
         if self.socket is not None and status == HTTPStatus.FORBIDDEN:
             raise SocketRefused(f"{self.url} refused: {message}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            message += "; credentials are read from --http.config.file"
+            raise Refused(f"{self.url} refused: {message}; credentials are read from --http.config.file")
         raise ServerError(f"{self.url} refused: {message}")
 
 

@@ -1,6 +1,7 @@
 """Commands look for the daemon at its control socket first; over TCP they only read."""
 
 import os
+import socket
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -71,6 +72,22 @@ def test_the_daemon_that_runs_the_file_is_found_wherever_its_socket_is(
     before = online.daemon.reloads
     assert online.run("reload", "--config.file", str(file)).code == 0
     assert online.daemon.reloads == before + 1
+
+
+def test_a_daemon_that_hangs_does_not_keep_another_from_being_found(
+    online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several users' daemons may run on a machine."""
+    file, hung = tmp_path / "running.yaml", tmp_path / "control.sock"
+    file.write_text("{}\n")
+    monkeypatch.setattr(Daemon, "settings", property(lambda self: replace(_settings(self), path=file)))
+    monkeypatch.setattr(find_daemon, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(find_daemon, "_control_sockets", lambda: [hung, online.served.control_socket])
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(hung))
+        listening.listen()
+        paused(online, "--config.file", str(file))
+        assert online.run("get", "web", "--config.file", str(file)).lines[1].startswith("web ")
 
 
 @pytest.mark.parametrize(
