@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock
-from autoscaler.convert.sources import Source
 from autoscaler.fields.find_values import Loc
 from autoscaler.target import load
 
@@ -18,6 +17,15 @@ _NOMAD: Final = "nomad"
 _TEXTS: Final = ("annotations", "labels", "matchLabels")
 """Fields of Kubernetes' objects that are mappings of texts."""
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A server, and how it is asked: what one tenant sees is not what another one sees."""
+
+    address: str
+    options: tuple[tuple[str, str], ...] = ()
+    """Headers, parameters, credentials and whatever else an answer depends on: key and value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from autoscaler.convert.blocks import MetricBlock, UsualQuery, usual_query
-from autoscaler.convert.imported import Destination, plain_cron
+from autoscaler.convert.imported import Destination, Source, plain_cron
 from autoscaler.convert.keda_fields import MAX_NAME, Spec, Trigger
-from autoscaler.convert.sources import Source
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 

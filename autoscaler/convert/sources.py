@@ -2,27 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Final
 
+from autoscaler.convert.imported import Imported, Source
 from autoscaler.fields.queries import DEFAULT_SOURCE
-
-if TYPE_CHECKING:
-    from autoscaler.convert.imported import Imported
 
 _MAX_NAME: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A server, and how it is asked: what one tenant sees is not what another one sees."""
-
-    address: str
-    options: tuple[tuple[str, str], ...] = ()
-    """Headers, parameters, credentials and whatever else an answer depends on: key and value."""
-
-
-def with_sources(imported: Sequence["Imported"]) -> Sequence["Imported"]:
+def with_sources(imported: Sequence[Imported]) -> Sequence[Imported]:
     """Return each with the names of its queries' sources, and with what its operator writes for them.
 
     The source of most queries is the default one. Two servers, tenants or credentials never have one name.
@@ -38,7 +27,7 @@ def _names(sources: Iterable[Source]) -> Mapping[Source, str]:
     }
 
 
-def _named(imported: "Imported", names: Mapping[Source, str]) -> "Imported":
+def _named(imported: Imported, names: Mapping[Source, str]) -> Imported:
     metrics, said = [], dict[str, None]()
     sources = imported.sources or [None] * len(imported.block.metrics)
     for metric, source in zip(imported.block.metrics, sources, strict=True):
