@@ -7,6 +7,7 @@ Stabilization windows limit one half of each kind, policies the other half. Wind
 a forgotten one has an effect.
 """
 
+import json
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -23,6 +25,7 @@ from tests.daemon.running import external
 from tests.faults.hosts.audit import Audit, Lead
 from tests.faults.hosts.database_proxy import running_database_proxy
 from tests.faults.hosts.host import Host, wait_until
+from tests.faults.hosts.launched import WAYS
 from tests.faults.hosts.load import BY_WINDOW, LEAST, MAX_SIZE, Load, series
 from tests.faults.hosts.recorder import Write, now_micros, read_aws, read_nomad, running_recorder
 from tests.faults.hosts.verdict import Announced, Look, Noted
@@ -257,11 +260,12 @@ def running_world(
             clock = SteppedClock(home)
             seen = stack.enter_context(running_faults(prometheus.url, clock))  # a Prometheus that goes by this clock
             own = f"postgresql://postgres@127.0.0.1:{database.way.port}/postgres"
-            urls = {name: recorder.url for name, recorder in recorders.items()}
+            ways = {f"{name}.example": urlsplit(recorder.url).port for name, recorder in recorders.items()}
+            urls = {name: f"http://{name}.example" for name in recorders}
             config = home / "autoscaler.yaml"
             config.write_text(yaml.safe_dump(_configuration(seen.url, own, urls, [*jobs, *groups], lease_seconds)))
             runtime = stack.enter_context(TemporaryDirectory())  # the path of `home` may be too long for a socket
-            env = {**_KEYS, "RUNTIME_DIRECTORY": runtime}
+            env = {**_KEYS, "RUNTIME_DIRECTORY": runtime, WAYS: json.dumps(ways)}
             host = Host(number, home, config, database, recorders, clock, env)
             host.boot(chance)
             stack.callback(_end, host)
