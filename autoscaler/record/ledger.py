@@ -9,7 +9,7 @@ database lost commits (a lagging standby was promoted). A write to a target that
 unfinished intent, as after a kill -9.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
@@ -173,10 +173,10 @@ class Ledger:
                 detach(connection, self._left)
         self._left = []
 
-    def _take_moved(self, gained: Collection[Key]) -> None:
+    def _take_moved(self, gained: Set[Key]) -> None:
         """Take what autoscalers of this connection remembered at a former address. Raises StateError."""
         scalers = self._limits.scalers
-        wanted = {key: target_text(scalers[key].target) for key in gained if key in scalers}
+        wanted = gained & scalers.keys()
         with self._context.readers.begin() as connection:
             moved = find_moved(connection, self.connection, wanted, {**self._context.housekeeper.configured, **scalers})
         if moved:

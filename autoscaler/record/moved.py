@@ -5,36 +5,39 @@ pending writes must outlast that. So what no autoscaler of the configuration sca
 the same connection and target that has no memory.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from autoscaler.record import schema
 from autoscaler.record.kept import rename
-from autoscaler.target.scaled import Scaled
+from autoscaler.target.scaled import Scaled, without_place
 
 _OWNER: Final = schema.autoscaler
 
 
 def find_moved(
-    connection: Connection, name: str, wanted: Mapping[Scaled, str], configured: Container[Scaled]
+    connection: Connection, name: str, wanted: Collection[Scaled], configured: Container[Scaled]
 ) -> Mapping[Scaled, Scaled]:
     """Return former text -> new text of what moved, of these autoscalers of an adapter connection.
 
-    `wanted`: what each scales -> its target as text. `configured`: what all autoscalers of this daemon scale.
+    `wanted`: what they scale. `configured`: what all autoscalers of this daemon scale. The configuration with the new
+    address may write a target in another way, such as with its namespace.
     """
     known = set[Scaled]()
     for some in schema.batches(wanted):
         known.update(connection.execute(select(_OWNER.c.scaled).where(_OWNER.c.scaled.in_(some))).scalars())
-    missing = {target: scaled for scaled, target in wanted.items() if scaled not in known}
-    found, c = dict[str, Scaled](), schema.known.c
-    query = select(c.target, c.scaled).where(c.connection == name, c.seq > 0).order_by(c.at)
-    for some in schema.batches(missing):
-        for row in connection.execute(query.where(c.target.in_(some))):
-            if row.scaled not in configured:
-                found[row.target] = row.scaled  # of several, the newest
-    return {former: missing[target] for target, former in found.items()}
+    missing = {without_place(scaled): scaled for scaled in wanted if scaled not in known}
+    if not missing:
+        return {}
+    found, c = dict[Scaled, Scaled](), schema.known.c
+    query = select(c.scaled).where(c.connection == name, c.seq > 0).order_by(c.at)
+    for former in connection.execute(query).scalars():
+        new = missing.get(without_place(former))
+        if new is not None and former not in configured:
+            found[new] = former  # of several, the newest
+    return {former: new for new, former in found.items()}
 
 
 def move(connection: Connection, moved: Mapping[Scaled, Scaled]) -> None:

@@ -55,6 +55,15 @@ def text_of(kind: str, place: str, target: TargetRef) -> Scaled:
     return msgspec.json.encode([part and _plain(part) for part in parts]).decode()
 
 
+def without_place(scaled: Scaled) -> tuple[str | None, ...]:
+    """Return the parts of such a text but the connection's place; the text itself if it is damaged."""
+    try:
+        kind, _, *rest = msgspec.json.decode(scaled, type=list[str | None])
+    except (msgspec.DecodeError, ValueError):
+        return (scaled,)
+    return kind, *rest
+
+
 def _where(name: str, place: Place) -> str:
     """Return the place as text. Without one of its own, that is the connection's name, after a mark."""
     try:

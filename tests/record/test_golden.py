@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from autoscaler.decide import decide
-from autoscaler.model import Autoscaler, History, Observed
+from autoscaler.model import Autoscaler, Decision, History, Observed
 from autoscaler.record import Ledger, Record, Retention, State, schema, versions
 from autoscaler.rules import RULES
 from autoscaler.target.scaled import AS_WRITTEN, Identify
@@ -94,7 +94,7 @@ def test_a_golden_state_is_opened_and_goes_on(
             assert record.history is not None
             assert (record.version is None) == (number == OLDEST)
             again = repeated(record.scaler, record.observation, record.history, record.decision)
-            assert same_decision(record.decision, again)
+            assert same_decision(record.decision, again) or (number == OLDEST and told(record.decision) == told(again))
             cycles += 1
     assert cycles == len(LOADS) * len(scalers)
     known, ledgers = dict[str, History](), dict[str, Ledger]()
@@ -117,6 +117,13 @@ def test_a_golden_state_is_opened_and_goes_on(
         run(ledgers[connection], its, sizes, len(LOADS) + 1, 30)
     assert {each.decision.now for each in newest(state, scalers)} == {NOW + (len(LOADS) + 1) * PERIOD}
     assert {each.version for each in newest(state, scalers)} == {VERSION}
+
+
+def told(decision: Decision) -> object:
+    """Return a decision without its sentences, which changed until the first release."""
+    steps = [(step.source, str(step.reason), step.before, step.after) for step in decision.trace]
+    conditions = [(str(each.type), each.status, str(each.reason)) for each in decision.conditions]
+    return decision.desired, decision.change, conditions, steps
 
 
 def scaled_of(number: int, folder: Path) -> Identify:

@@ -9,7 +9,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, History, TargetRef
 from autoscaler.record import Ledger, Retention, schema
 from autoscaler.record.forgetting import forget
-from autoscaler.target.scaled import Identify, Place, identify
+from autoscaler.target.scaled import Identify, Place, identify, text_of
 from tests.record.claims import moment
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, decision, keep, rising, save, scaler
@@ -85,7 +85,7 @@ def test_two_autoscalers_that_swap_their_targets_swap_their_memories(opener: Ope
 
 
 def at_address(address: str) -> Identify:
-    return lambda target: f"{address} {target.name}"
+    return lambda target: text_of("nomad", address, replace(target, namespace=target.namespace or "default"))
 
 
 def test_a_connection_with_another_address_goes_on(opener: Opener) -> None:
@@ -103,6 +103,30 @@ def test_a_connection_with_another_address_goes_on(opener: Opener) -> None:
         assert history(ledger, web).hpa.recommendations
         assert ledger.adapter_memory() == {OLD: {"failures": 3}}
     assert set(opener.archive().latest()) == {"web"}
+
+
+def test_a_connection_with_another_address_goes_on_also_if_a_namespace_is_written_out(opener: Opener) -> None:
+    """The hosts reach one cluster by ways of their own, and the new configuration is on one of them."""
+    before, after = of("web", OLD), of("shop", replace(OLD, namespace="default"))
+    ledger = opener.ledger()
+    ledger.follow([before], scaled=at_address("one"))
+    ledger.claim()
+    keep(ledger, decision(0, "web", "web"), scalers=[before])
+    for address, web in (("two", after), ("one", before)):
+        ledger = opener.restart()
+        ledger.follow([web], scaled=at_address(address))
+        ledger.claim()
+        assert history(ledger, web).hpa.recommendations
+
+
+def test_another_namespace_begins_without_a_memory(opener: Opener) -> None:
+    for address, web in (("one", of("web", OLD)), ("two", of("web", replace(OLD, namespace="other")))):
+        ledger = opener.restart()
+        ledger.follow([web], scaled=at_address(address))
+        ledger.claim()
+        assert history(ledger, web) == History()
+        if web.target == OLD:
+            keep(ledger, decision(0, "web", "web"), scalers=[web])
 
 
 def test_a_memory_that_another_autoscaler_has_does_not_move(opener: Opener) -> None:

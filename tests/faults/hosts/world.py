@@ -177,7 +177,13 @@ class World:
     def leader(self) -> Host:
         """Return the host whose daemon leads, once one does."""
         found: list[Host] = []  # as it was seen: on a busy machine it may lead no more by the next look
-        wait_until(lambda: bool(found.extend(filter(None, [self.leading()])) or found), "a leader")
+
+        def led() -> bool:
+            if (host := self.leading()) is not None:
+                found.append(host)
+            return bool(found)
+
+        wait_until(led, "a leader")
         return found[-1]
 
     def is_whole(self) -> bool:
