@@ -90,6 +90,12 @@ class Table:
         self._gap = " " * gap
         self._widths = [_width(title) for title in header]
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether the last cell stands beside the others, and not below them. Call `fit` before."""
+        taken = self._indent + sum(self._widths[:-1]) + len(self._gap) * (len(self._widths) - 1)
+        return self.screen.width is None or self.screen.width - taken >= _ROOM_TO_WRAP
+
     def header(self) -> str:
         """Return the titles. Call `fit` with the first rows before."""
         return self.screen.paint(BOLD, self._line(self._header)[0])
@@ -127,6 +133,8 @@ class Table:
         first = " " * self._indent + self._gap.join(map(self.screen.paint, painted, padded))
         if cut and self.screen.width is not None:
             last = _cut(last, self.screen.width - start)
+        if not last:
+            return [first.rstrip()]
         beside = self.screen.wrap(last, start)
         if self.screen.width is not None and len(beside) == 1 and _width(beside[0]) > self.screen.width:
             below = self.screen.wrap(last, self._indent + 4)

@@ -20,6 +20,7 @@ from autoscaler.labels import Selector
 from autoscaler.layout import Table
 from autoscaler.text import plain
 from autoscaler.view.discovered import DiscoveredList
+from autoscaler.view.level import Level
 from autoscaler.view.summary import AutoscalerList, Summary
 
 
@@ -185,8 +186,12 @@ class _Listing:
         return [
             line
             for each, row in zip(found, rows, strict=True)
-            for line in self._table.row(row, colours(each.level, self._header))
+            for line in self._table.row(self._fitting(each, row), colours(each.level, self._header))
         ]
+
+    def _fitting(self, found: Summary, row: Sequence[str]) -> Sequence[str]:
+        """Return the row; without WHY if that stands below and nobody has to do anything about it."""
+        return row if self._table.has_room or found.level in (Level.ERROR, Level.WARNING) else (*row[:-1], "")
 
 
 class _Notes:

@@ -11,7 +11,7 @@ from autoscaler.changed import changed
 from autoscaler.decide import remember
 from autoscaler.isolation import each
 from autoscaler.limits.connection_limits import counted_size
-from autoscaler.model import Autoscaler, Decision, Event, History, Observation
+from autoscaler.model import Autoscaler, Decision, Event, History, Observation, Reason
 from autoscaler.moment import Moment
 from autoscaler.notices import notices
 from autoscaler.record import schema
@@ -71,6 +71,7 @@ class Recording(Struct, frozen=True):
             events=[
                 event_row(event, (entry.id, number, position), row.at, dry_run=self.decision.dry_run)
                 for position, event in enumerate(self.decision.events)
+                if event.reason != Reason.FAILED_COMPUTE_METRICS_REPLICAS  # each failed metric has an event of its own
             ],
         )
 

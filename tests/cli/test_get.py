@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from autoscaler.cli import get as cli_get
 from autoscaler.cli.tables.listing import HEADER, cells
 from autoscaler.cli.tables.notes import notes
+from autoscaler.layout import Screen
 from autoscaler.model import Direction, ManualControls, Pause
 from autoscaler.view import reads
 from autoscaler.view.summary import Summary, summaries, summary
@@ -230,3 +232,19 @@ def test_many_notes_are_counted() -> None:
     lines = notes(paused, None, NOW)
     assert len(lines) == 11
     assert lines[-1] == "and 4 more; `autoscaler get -o wide` shows them"
+
+
+def test_on_a_narrow_screen_only_what_needs_somebody_takes_two_lines(
+    online: ServedScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cause of a failure is uncut, and a fleet at rest stays one line for each autoscaler."""
+    monkeypatch.setattr(cli_get, "screen", lambda: Screen(80))
+    lines = online.run("get").lines
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["NAME", "broken", "jobs", "web"]
+    assert [line.strip() for line in lines if line.startswith(" ")] == ["queue has no value: no answer"]
+
+
+def test_a_failed_metric_has_one_event(online: ServedScene) -> None:
+    """HPA has a second one that repeats the first."""
+    found = json.loads(online.run("events", "broken", "-o", "json").out)["events"]
+    assert [each["reason"] for each in found] == ["FailedGetExternalMetric"]

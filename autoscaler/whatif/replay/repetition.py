@@ -94,10 +94,27 @@ def repeated(scaler: Autoscaler, observed: Observation, history: History, record
 
 
 def same_decision(one: Decision, other: Decision) -> bool:
-    """Whether both are equal bit for bit; two errors are equal if they have the same class and message."""
+    """Whether both are equal bit for bit; two errors are equal if they have the same class and message.
+
+    The words of steps, metrics, conditions and events do not count: another version may say the same in other words.
+    """
     if not _same_outcome(one.outcome, other.outcome):
         return False
-    return one == other or replace(one, outcome=None) == replace(other, outcome=None)
+    return one == other or _without_words(one) == _without_words(other)
+
+
+def _without_words(made: Decision) -> Decision:
+    known = made.remembered
+    status = replace(known.status, metrics=tuple([replace(each, detail="") for each in known.status.metrics]))
+    return replace(
+        made,
+        outcome=None,
+        remembered=replace(known, status=status),
+        trace=tuple([replace(each, detail="") for each in made.trace]),
+        metrics=tuple([replace(each, detail="") for each in made.metrics]),
+        conditions=tuple([replace(each, message="") for each in made.conditions]),
+        events=tuple([replace(each, message="") for each in made.events]),
+    )
 
 
 def _same_outcome(one: Outcome | None, other: Outcome | None) -> bool:
@@ -107,7 +124,9 @@ def _same_outcome(one: Outcome | None, other: Outcome | None) -> bool:
 
 
 def _differing(one: Decision, other: Decision) -> list[str]:
-    return [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+    first, second = _without_words(one), _without_words(other)
+    found = [name for name in one.__struct_fields__ if getattr(first, name) != getattr(second, name)]
+    return found if _same_outcome(one.outcome, other.outcome) else [*found, "outcome"]
 
 
 def _differences(before: Autoscaler, after: Autoscaler) -> Iterator[str]:

@@ -26,9 +26,9 @@ from autoscaler.rules.recover_size import RecoverSize
 from autoscaler.rules.warm_up import WarmUp
 from autoscaler.version import VERSION
 from autoscaler.whatif.past.past import Cycle, FindingKind
-from autoscaler.whatif.replay.repetition import Repetition
+from autoscaler.whatif.replay.repetition import Repetition, same_decision
 from tests.decide.build import NOW
-from tests.decisions import bounds
+from tests.decisions import bounds, cpu, decision
 from tests.replaced import replace
 from tests.whatif.pasts import Life
 
@@ -150,3 +150,11 @@ def test_another_version_is_named_where_it_begins_to_decide() -> None:
         f"version 0.0.1 decided from here on, and version {VERSION} decides it again",
         f"version {VERSION} decided from here on, and 0.0.1 before",
     ]
+
+
+def test_other_words_are_no_other_decision() -> None:
+    """A later version may say the same in other words, and replays the past of an earlier one."""
+    made = decision(metrics=(cpu(),))
+    reworded = replace(made, metrics=(replace(cpu(), detail="in other words"),))
+    assert same_decision(made, reworded)
+    assert not same_decision(made, replace(reworded, desired=4))
