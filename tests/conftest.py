@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
+from tests import loaded
 from tests.parallel import Units, end_processes_of, longest_first
 
 # A shell without job control starts background processes with SIGINT ignored, and every process that a test starts
@@ -50,6 +51,12 @@ def postgresql() -> Iterator[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # in a worker of pytest-xdist
         longest_first(items)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if loaded.MARK in item.config.option.markexpr:
+        loaded.mark(item)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:

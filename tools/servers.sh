@@ -39,6 +39,7 @@ have jq || wanted+=(jq)
 /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || wanted+=(python3-venv) # what the Debian package is made with
 have dh_installsysusers && have dpkg-buildpackage || wanted+=(debhelper)
 have lintian || wanted+=(lintian)
+have stress-ng || wanted+=(stress-ng) # keeps the machine busy for make test-loaded
 have zsh || wanted+=(zsh)
 have fish || wanted+=(fish)
 

@@ -41,15 +41,6 @@ def test_without_time_left_no_query_is_sent() -> None:
         assert fake.seen == []
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 429])
-def test_a_failure_is_not_retried_within_the_cycle(status: int) -> None:
-    """The library's own retries would turn a 1 s timeout into 10. The next cycle asks again."""
-    with answering(lambda request: request.reply(b"<html>busy</html>", status, Content_Type="text/html")) as fake:
-        message = fake.refusal()
-        assert len(fake.seen) == 1
-    assert f"answered HTTP {status} with 17 bytes of text/html" in message
-
-
 def test_an_error_does_not_keep_the_rejected_answer() -> None:
     """An error lives as long as the cycle, and its traceback would keep a 45 MB answer for each query."""
 
@@ -186,16 +177,6 @@ def test_headers_parameters_and_bearer_token_are_sent(tmp_path: Path) -> None:
     assert [each.headers["Authorization"] for each in fake.seen] == ["Bearer first", "Bearer second"]
     assert [each.headers["X-Scope-OrgID"] for each in fake.seen] == ["team", "team"]
     assert [(each.method, each.form["dedup"]) for each in fake.seen] == [("GET", "true"), ("POST", "true")]
-
-
-def test_connections_are_kept() -> None:
-    """A TLS handshake per query would cost more than the query."""
-    with answering(lambda request: request.reply(ONE)) as fake:
-        client = Prometheus("main", PrometheusSource(fake.url), CLOCK)
-        for _ in range(3):
-            client.query("q", NOW, call().deadline)
-        client.close()
-        assert len({each.client for each in fake.seen}) == 1
 
 
 def test_no_secret_is_ever_in_a_message(tmp_path: Path) -> None:

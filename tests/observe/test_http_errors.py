@@ -19,10 +19,16 @@ from tests.observe.fake import answering
         (404, "check its url"),
     ],
 )
-def test_the_hint_fits_the_status(status: int, hint: str) -> None:
-    """The url of a server that starts is right, and an operator would look in vain."""
+def test_the_hint_fits_the_status_and_nothing_is_asked_again_within_the_cycle(status: int, hint: str) -> None:
+    """The url of a server that starts is right, and an operator would look in vain. The library's retries would turn
+    a time-out of a second into ten.
+    """
     with answering(lambda request: request.reply(b"<html></html>", status, Content_Type="text/html")) as fake:
-        assert fake.refusal().endswith(f"; {hint} ({fake.url})")
+        message = fake.refusal()
+        assert f"answered HTTP {status}" in message
+        assert "with 13 bytes of text/html" in message
+        assert message.endswith(f"; {hint} ({fake.url})")
+        assert len(fake.seen) == 1
 
 
 @pytest.mark.parametrize(("status", "shown"), [(503, True), (500, True), (429, True), (401, False), (403, False)])
