@@ -28,6 +28,8 @@ from autoscaler.target.scaled import AS_WRITTEN, Identify
 _EVERY_MICROS: Final = 60_000_000
 """Interval of a pass (1 min). The next pass begins at once if a step had more to do than it may."""
 _ROWS_AT_ONCE: Final = 1_000
+_STATEMENT_SECONDS: Final = 5
+"""Time limit of a statement, which takes well below a second. A later pass tries again what took longer."""
 _HOUR: Final = 3_600_000_000
 _NEVER: Final = -(2**62)
 _PAGES_KEPT_FREE: Final = 256
@@ -146,7 +148,7 @@ class Housekeeper:
             return connection is not None and _delete_oldest(connection, table, before) >= _ROWS_AT_ONCE
 
     def _forget(self, at: int, before: int) -> bool:
-        """Forget autoscalers once an hour, because this reads the row of each in the state."""
+        """Forget autoscalers once an hour, because this reads the row of each that is decided no more."""
         with self._step() as connection:
             if connection is None:
                 return False
@@ -169,6 +171,8 @@ class Housekeeper:
     def _step(self) -> Iterator[Connection | None]:
         """Begin a transaction; yield None if another daemon is housekeeping, or leads."""
         with self._database.writing() as connection:
+            if not self._database.sqlite:
+                connection.execute(text(f"SET LOCAL statement_timeout = '{_STATEMENT_SECONDS}s'"))
             leads = self._lease is None or is_newest(connection, self._generation)
             self._another = not (leads and is_free(connection, Lock.HOUSEKEEPING))
             yield None if self._another else connection
@@ -196,8 +200,9 @@ def _delete_oldest(connection: Connection, table: Table, before: int) -> int:
 
 def _forget(connection: Connection, before: int, configured: Collection[Key]) -> int:
     """Delete some autoscalers without a decision since this time that no configuration has. Returns how many."""
-    c = schema.known.c
-    query = select(c.id, c.scaled).where(func.coalesce(c.at, c.first_at) < before)
+    c, writer = schema.autoscaler.c, schema.writer.c
+    alone = c.writer.is_(None) & (func.coalesce(c.at, c.first_at) < before)
+    query = select(c.id, c.scaled).where(alone | c.writer.in_(select(writer.id).where(writer.at < before)))
     query = query.limit(_ROWS_AT_ONCE + len(configured))
     gone = [row for row in connection.execute(query) if row.scaled not in configured][:_ROWS_AT_ONCE]
     delete_all_of(connection, gone)

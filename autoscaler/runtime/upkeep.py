@@ -65,7 +65,7 @@ class Upkeep:
         if self._checking is not None:
             self._failed(f"the state has not answered for {_SECONDS:g} s; check the database")
             return
-        self._checking = self._spawn(self._state.check)
+        self._checking = self._spawn("check", self._state.check)
 
     def _begin_tidying(self) -> None:
         if self._tidying is not None:
@@ -79,12 +79,12 @@ class Upkeep:
                 self._logger.error("state_failed", error=bug(error))  # noqa: TRY400 - `bug` has the place
             self._tidying = None
         if self._leads():
-            self._tidying = self._spawn(partial(self._state.tidy, self._clock.now()))
+            self._tidying = self._spawn("housekeeping", partial(self._state.tidy, self._clock.now()))
 
-    def _spawn(self, work: Callable[[], _T]) -> "Future[_T] | None":
-        """Run `work` in a thread of its own and return its future; None if no thread could be started."""
+    def _spawn(self, name: str, work: Callable[[], _T]) -> "Future[_T] | None":
+        """Run `work` in a thread of this name and return its future; None if no thread could be started."""
         try:
-            return spawn("upkeep", work)
+            return spawn(name, work)
         except NoThread as failure:
             self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
             return None

@@ -1,4 +1,4 @@
-"""No statement of the housekeeping compares every row with every other row: what a million events take follows from it.
+"""No statement of the housekeeping reads a whole table: what a million events take follows from it.
 
 Plans are looked at instead of times. PostgreSQL gives up hashing `NOT IN` at some 250,000 rows; with the little memory
 that this test allows, at a few thousand.
@@ -17,7 +17,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.record import Retention
 from autoscaler.record.forgetting import forget
 from tests.record.conftest import Opener
-from tests.record.samples import at
+from tests.record.samples import FLEET, at, decision, keep
+from tests.record.samples import event as event_of
 
 pytestmark = pytest.mark.slow
 SCALERS, EVENTS = 5_000, 60_000
@@ -47,7 +48,7 @@ FILL = (
     ),
     (
         "INSERT INTO event (autoscaler_id, number, position, at, dry_run, type, reason, message) "
-        "SELECT n, 1, 0, CASE WHEN n < 100 THEN 0 ELSE 2 * :old END, false, 'Normal', 'Rescaled', 'to ' || n "
+        "SELECT n, 1, 0, CASE WHEN n < 100 THEN 0 ELSE 2 * :old + n END, false, 'Normal', 'Rescaled', 'to ' || n "
         "FROM generate_series(1, :events) n"
     ),
     "ANALYZE",
@@ -82,6 +83,22 @@ def costs(engine: Engine, statements: Sequence[tuple[str, Any]]) -> dict[str, fl
     return found
 
 
+def scans(engine: Engine, statements: Sequence[tuple[str, Any]]) -> list[str]:
+    """Return the statements for which PostgreSQL has no index of a large table.
+
+    It reads a table of this size as a whole if that is cheaper, so it is told not to.
+    """
+    found = list[str]()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        for statement, parameters in statements:
+            if statement.split(maxsplit=1)[0] in ("SELECT", "DELETE", "UPDATE"):
+                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars().all()
+                large = ("Seq Scan on event", "Seq Scan on change", "Seq Scan on block", "Seq Scan on spec")
+                found += [statement for line in plan if any(each in line for each in large)]
+    return found
+
+
 @pytest.fixture
 def filled(postgresql_opener: Opener) -> Opener:
     """Return a state with many autoscalers and events."""
@@ -105,6 +122,35 @@ def test_no_step_of_the_housekeeping_compares_all_rows_with_all_rows(filled: Ope
     assert any("DELETE FROM event" in statement for statement, _ in statements)
     slow = {statement: cost for statement, cost in costs(database, statements).items() if cost > MAX_ROWS}
     assert slow == {}
+    assert scans(database, statements) == []
+
+
+SMALL = ("writer", "lease", "fence", "kept")
+"""Tables with few rows: for each shard or target, not for each cycle."""
+
+
+def test_no_statement_of_the_housekeeping_scans_a_table_of_sqlite(sqlite_opener: Opener) -> None:
+    """SQLite names an index that it searches, and a table that it scans."""
+    state = sqlite_opener.state(Retention(timedelta(days=2), timedelta(days=30), max_bytes=1))
+    ledger = state.ledger(FLEET)
+    for quarter in range(200):
+        keep(ledger, *(decision(900 * quarter, name, size=quarter, events=[event_of()]) for name in ("web", "gone")))
+    database, readers = state._database._engine, state._context.readers._engine
+    with sent(database, readers) as statements:
+        for days in (3, 40, 80):
+            state.tidy(at(3600 * 24 * days))
+    assert {"DELETE FROM event", "DELETE FROM block", "DELETE FROM autoscaler"} <= {
+        " ".join(statement.split()[:3]) for statement, _ in statements
+    }
+    scans = set[str]()
+    with database.begin() as connection:
+        for statement, parameters in statements:
+            if statement.split(maxsplit=1)[0] in ("SELECT", "DELETE", "UPDATE"):
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters):
+                    name = row.detail.split()[1:2]
+                    if row.detail.startswith("SCAN") and name[0] not in SMALL and not name[0].startswith("anon"):
+                        scans.add(f"{row.detail}: {statement}")
+    assert scans == set()
 
 
 def test_forget_compares_no_table_with_another(filled: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
