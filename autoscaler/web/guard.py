@@ -72,9 +72,10 @@ class Guard:
     def follow(self, config: WebConfig, web: WebSettings) -> None:
         """Follow new configurations from the next request on. Users stay logged in unless the users change."""
         if config.users != self._config.users:
-            self._credentials = Credentials(config.users) if config.users else None
+            users = {name: hashed.encode("ascii") for name, hashed in config.users.items()}
+            self._credentials = Credentials(users) if users else None
         self._config, self._web = config, web
-        self._headers = _SECURITY_HEADERS | dict(config.headers)
+        self._headers = _SECURITY_HEADERS | {str(name): text for name, text in config.http.headers.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it with an error."""

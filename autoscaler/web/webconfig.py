@@ -6,8 +6,6 @@ remedy, never ignored.
 
 import re
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -16,6 +14,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
 )
@@ -88,69 +87,6 @@ class TlsServer(_Section):
         return context
 
 
-@dataclass(frozen=True, slots=True)
-class WebConfig:
-    """The settings of the TCP server. The defaults are those without a file."""
-
-    path: Path = Path()
-    tls: TlsServer | None = None
-    users: Mapping[str, bytes] = field(default_factory=dict)
-    """User name -> bcrypt hash."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers of every response; they replace the server's own."""
-    excluded_paths: frozenset[str] = frozenset()
-    """Paths that need no credentials."""
-
-    @property
-    def verifies_clients(self) -> bool:
-        """Return whether clients' certificates are verified."""
-        return self.tls is not None and self.tls.client_auth_type != "NoClientCert"
-
-
-def load_web_config(path: Path) -> WebConfig:
-    """Return the file's settings. Raises ConfigError with every problem, including unreadable certificates."""
-    file, _, problems = read_model(path, _File, "tls_server_config or others")
-    tls = file.tls_server_config
-    if tls is not None:
-        try:
-            tls.context()
-        except OSError as error:
-            cause = error.strerror or type(error).__name__
-            problems.add(
-                ("tls_server_config",),
-                f"the certificates cannot be loaded: {cause}; check the files and their permissions",
-            )
-            raise ConfigError(list(problems)) from None
-    return WebConfig(
-        path=path,
-        tls=tls,
-        users={name: hashed.encode("ascii") for name, hashed in file.basic_auth_users.items()},
-        headers={str(name): text for name, text in file.http_server_config.headers.items()},
-        excluded_paths=frozenset(file.auth_excluded_paths),
-    )
-
-
-def check_operators(config: WebConfig | None, settings: Settings) -> None:
-    """Raise ConfigError for operators, of `web` or of a grant, that cannot log in."""
-    if config is not None and config.verifies_clients and not config.users:
-        return  # the name of a certificate, which may be issued later
-    known = frozenset() if config is None else frozenset(config.users)
-    where = "there is no --web.config.file" if config is None else f"{config.path} has no such user"
-    problems = [
-        Problem(
-            str(settings.path),
-            each.line,
-            each.column,
-            each.path,
-            f"{each.name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
-        )
-        for each in settings.operators
-        if each.name not in known
-    ]
-    if problems:
-        raise ConfigError(problems)
-
-
 def _check_hash(text: str) -> str:
     """Check a bcrypt hash. The error does not show it."""
     if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}", text):
@@ -174,10 +110,63 @@ class _Http(_Section):
         ],
         Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")],
     ] = Field(default_factory=dict)
+    """Headers of every response; they replace the server's own."""
 
 
-class _File(_Section):
-    tls_server_config: TlsServer | None = None
-    http_server_config: _Http = _Http()
-    basic_auth_users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field(default_factory=dict)
-    auth_excluded_paths: list[str] = Field(default_factory=list)
+class WebConfig(_Section):
+    """The settings of the TCP server. The defaults are those without a file."""
+
+    tls: TlsServer | None = Field(None, alias="tls_server_config")
+    http: _Http = Field(_Http(), alias="http_server_config")
+    users: dict[Annotated[str, Field(min_length=1, pattern="^[^:]*$")], _Hash] = Field({}, alias="basic_auth_users")
+    """User name -> bcrypt hash."""
+    excluded_paths: list[str] = Field([], alias="auth_excluded_paths")
+    """Paths that need no credentials."""
+    _path: Path = PrivateAttr(default=Path())
+
+    @property
+    def path(self) -> Path:
+        """Return the file."""
+        return self._path
+
+    @property
+    def verifies_clients(self) -> bool:
+        """Return whether clients' certificates are verified."""
+        return self.tls is not None and self.tls.client_auth_type != "NoClientCert"
+
+
+def load_web_config(path: Path) -> WebConfig:
+    """Return the file's settings. Raises ConfigError with every problem, including unreadable certificates."""
+    config, _, problems = read_model(path, WebConfig, "tls_server_config or others")
+    config._path = path  # noqa: SLF001 - this module's own
+    try:
+        if config.tls is not None:
+            config.tls.context()
+    except OSError as error:
+        cause = error.strerror or type(error).__name__
+        problems.add(
+            ("tls_server_config",), f"the certificates cannot be loaded: {cause}; check the files and their permissions"
+        )
+        raise ConfigError(list(problems)) from None
+    return config
+
+
+def check_operators(config: WebConfig | None, settings: Settings) -> None:
+    """Raise ConfigError for operators, of `web` or of a grant, that cannot log in."""
+    if config is not None and config.verifies_clients and not config.users:
+        return  # the name of a certificate, which may be issued later
+    known = frozenset() if config is None else frozenset(config.users)
+    where = "there is no --web.config.file" if config is None else f"{config.path} has no such user"
+    problems = [
+        Problem(
+            str(settings.path),
+            each.line,
+            each.column,
+            each.path,
+            f"{each.name[:64]!r} cannot log in: {where}; add it to basic_auth_users there, or remove it here",
+        )
+        for each in settings.operators
+        if each.name not in known
+    ]
+    if problems:
+        raise ConfigError(problems)

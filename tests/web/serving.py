@@ -137,10 +137,10 @@ class Served:
         """Send it over the control socket; with a web configuration over TCP."""
         if self.with_config:
             return self.post_over_tcp(path, body, **options)
-        return self.control.post(f"http://localhost{path}", json=body, timeout=10, **options)
+        return self.control.post(f"http://localhost{path}", json=body, timeout=60, **options)
 
     def post_over_tcp(self, path: str, body: Mapping[str, Any] | None = None, **options: Any) -> requests.Response:
-        return self.session.post(self.server.url + path, json=body, timeout=10, **options)
+        return self.session.post(self.server.url + path, json=body, timeout=60, **options)
 
     def data(self, path: str) -> Any:
         answer = self.get(path)

@@ -39,7 +39,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 
 def test_headers_may_be_set(tmp_path: Path) -> None:
     file = written(tmp_path, "http_server_config: {http2: false, headers: {X-Frame-Options: sameorigin}}")
-    assert load_web_config(file).headers == {"X-Frame-Options": "sameorigin"}
+    assert load_web_config(file).http.headers == {"X-Frame-Options": "sameorigin"}
 
 
 @pytest.mark.parametrize(

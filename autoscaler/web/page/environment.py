@@ -1,9 +1,15 @@
 """The templates of the page with their filters."""
 
+import re
+from typing import Final
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from autoscaler.view.verdict import MEANINGS
 from autoscaler.web.page import words
+
+_CODE: Final = re.compile("`([^`]+)`")
 
 
 def environment() -> Environment:
@@ -15,6 +21,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= words.FILTERS
+    made.filters |= {**words.FILTERS, "code": _code}
     made.globals["meanings"] = MEANINGS
     return made
+
+
+def _code(text: str) -> Markup:
+    """Return a message with what stands in backticks, such as a command, as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped

@@ -140,6 +140,18 @@ def test_instances_without_a_sample_are_shown_in_the_list_and_on_the_page(tmp_pa
     assert not any("no sample of" in text for text in measured)
 
 
+def test_a_command_in_a_message_is_shown_as_code(tmp_path: Path) -> None:
+    """What a server says stays text, also in backticks."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(QUEUE_15))
+        life.step(Failure("no sample; `autoscaler check --live` says why; `<b>`"))
+        with serving_pages(state, life) as site:
+            shown = [site.get(path).text for path in ("/", "/autoscalers/web")]
+    for text in shown:
+        assert "<code>autoscaler check --live</code>" in text
+        assert "<code>&lt;b&gt;</code>" in text
+
+
 def test_an_unknown_autoscaler_is_answered_with_an_error_page(site: Served) -> None:
     """Its reader is a person, not a program."""
     answer = site.get("/autoscalers/nosuch")
