@@ -40,8 +40,8 @@ def test_size_and_every_metric_have_a_chart(site: Site, opened: Open) -> None:
 def test_a_dry_run_shows_the_size_that_it_would_write(site: Site, opened: Open) -> None:
     page = opened(site, "/autoscalers/thumbnails")
 
-    expect(page.locator("#state")).to_contain_text("Would go from 3 to 5, but a dry run writes nothing")
-    expect(page.locator("#decision")).to_contain_text("is wanted; a dry run writes nothing")
+    expect(page.locator("#state")).to_contain_text(" -> 5; a dry run writes nothing")
+    expect(page.locator("#decision")).to_contain_text("What would change it")
 
 
 def test_a_click_in_a_chart_explains_the_decision_of_that_time(site: Site, opened: Open) -> None:

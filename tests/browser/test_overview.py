@@ -75,7 +75,7 @@ def test_the_page_works_without_scripts(site: Site, opened: Open) -> None:
     page.get_by_role("link", name="search").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("search")
-    expect(page.locator("#decision")).to_contain_text("The size is 3 and stays.")
+    expect(page.locator("#decision")).to_contain_text("Last decision")
 
 
 def test_a_long_list_has_pages_of_a_hundred_rows(crowded: Site, opened: Open) -> None:
