@@ -95,8 +95,10 @@ def judged(
     cycles = world.audit.cycles()
     with closing(world.archive()) as archive:
         for name in world.names:
-            both = (*archive.records(name), *archive.records(name + RENAMED_TO))
-            if records := sorted(both, key=lambda one: one.decision.now):
+            records = list(archive.records(name))
+            if renamed := list(archive.records(name + RENAMED_TO)):  # no clock is set then: times have the order
+                records = sorted([*records, *renamed], key=lambda one: one.decision.now)
+            if records:
                 arrived = _arrived(records, [each for each in late if each.announced.name == name])
                 of_name = sorted([*written[name], *arrived], key=lambda one: one.announced.at)
                 findings = (found.decided_otherwise, found.exceeded, found.unsettled)
