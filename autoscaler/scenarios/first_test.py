@@ -46,7 +46,8 @@ class NothingRecorded(AutoscalerError):
 def first_test(archive: Archive, name: str, at: datetime, config: Path) -> Sequence[str]:
     """Return a file of tests, in lines. Raises NothingRecorded, ConfigError, StateError."""
     last = archive.record_at(name, at)
-    begin = at - _BEFORE - (timedelta(0) if last is None else lookback(last.scaler))
+    around = at.replace(microsecond=0)  # `--at` is the last time that is shown like the given one
+    begin = around - _BEFORE - (timedelta(0) if last is None else lookback(last.scaler))
     records = [each for each in archive.records(name, begin, at + _AFTER) if isinstance(_state(each), TargetState)]
     if not records:
         since = archive.detail_since(name)

@@ -88,7 +88,7 @@ def test_a_target_that_kubernetes_refuses_is_refused(file: Path, source: str, ta
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ({"key": "a", "operator": "In"}, "the operator In is missing its values"),
+        ({"key": "a", "operator": "In"}, "the operator In needs values"),
         ({"key": "a", "operator": "Exists", "values": ["b"]}, "the operator Exists takes no values"),
     ],
 )

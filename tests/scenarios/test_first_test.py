@@ -167,7 +167,7 @@ def test_a_write_before_the_windows_are_known_is_no_expectation(project: Project
     ("options", "message"),
     [
         (("--init", "web"), "needs --at, and takes no FILE"),
-        (("--init", "wep", "--at", "5m"), "there is no autoscaler 'wep'; did you mean web?"),
+        (("--init", "wep", "--at", "5m"), "the state has no autoscaler 'wep'; did you mean `web`?"),
         (("--init", "web", "--at", "2020-01-01T00:00Z"), "no cycle of web is recorded around 2020-01-01T00:00"),
         (("--at", "5m"), "is missing; name a file of tests"),
         ((), "is missing; name a file of tests"),
