@@ -119,7 +119,6 @@ class Entry:
         self.stored, self.kept = 0 if row is None else row.stored, None
         if row is None or row.seq != self.seq:
             self.scaler, self.spec_digest = None, b""
-        leave(self)
 
 
 def digest_of(spec: bytes) -> bytes:

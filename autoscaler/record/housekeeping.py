@@ -153,7 +153,7 @@ class Housekeeper:
             if connection is None:
                 return False
             more = _forget(connection, before, self.configured) == _ROWS_AT_ONCE
-            delete_unused(connection)
+            more |= delete_unused(connection, _ROWS_AT_ONCE) == _ROWS_AT_ONCE
         self._forget_due = at if more else at + _HOUR
         return more
 

@@ -48,7 +48,7 @@ from autoscaler.record.recording import Recording, write
 from autoscaler.record.sighting_cache import SightingCache, save_sightings
 from autoscaler.record.targets import target_text
 from autoscaler.record.times import to_micros
-from autoscaler.record.writers import detach
+from autoscaler.record.writers import detach, leave
 from autoscaler.target import AdapterValues
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 
@@ -171,7 +171,13 @@ class Ledger:
         if any(entry.writer is not None for entry in self._left):
             with self._commit() as connection:
                 detach(connection, self._left)
+            self._end_writers()  # a server that loses this commit has rows that must not get their later times
         self._left = []
+
+    def _end_writers(self) -> None:
+        """Let each memory be written with a new writer, so that no row gets a time that its memory does not have."""
+        for entry in [*self._entries.values(), *self._left]:
+            leave(entry)
 
     def _take_moved(self, gained: Set[Key]) -> None:
         """Take what autoscalers of this connection remembered at a former address. Raises StateError."""
@@ -325,6 +331,7 @@ class Ledger:
                 yield connection
         except BaseException:
             self._in_doubt = True
+            self._end_writers()
             raise
         if renewal is not None and lease is not None:
             lease.confirmed(renewal)

@@ -5,8 +5,9 @@ are rows that name the writer and stand for that commit. So a cycle in which onl
 them. When the writer commits without one of them (it failed, or left the shard), that one's row gets the time of the
 commit before, and no writer.
 
-A writer belongs to one ledger. A ledger that reads its memories again begins new ones, so the rows of a shard that was
-superseded, or of a daemon that was killed, keep their times.
+A writer belongs to one ledger, and ends when a transaction failed or an autoscaler left the shard. A ledger that reads
+its memories again begins new ones, so the rows of a shard that was superseded, or of a daemon that was killed, keep
+their times.
 """
 
 import secrets
@@ -106,12 +107,16 @@ def lost() -> StateError:
     )
 
 
-def delete_unused(connection: Connection) -> None:
-    """Delete the writers that no memory names. What they have written counts as the housekeeping's."""
+def delete_unused(connection: Connection, most: int) -> int:
+    """Delete at most so many writers that no memory names. Returns how many.
+
+    What they have written counts as the housekeeping's.
+    """
     c, named = _TABLE.c, schema.autoscaler.c.writer
     unused = (c.id >= schema.FIRST_WRITER) & ~select(named).where(named == c.id).exists()
-    gone = connection.execute(select(c.id, c.detail, c.history).where(unused)).all()
+    gone = connection.execute(select(c.id, c.detail, c.history).where(unused).limit(most)).all()
     if gone:
         connection.execute(_TABLE.delete().where(c.id.in_([row.id for row in gone])))
         written = Bytes(sum(row.detail for row in gone), sum(row.history for row in gone))
         count_bytes(connection, schema.HOUSEKEEPING, written)
+    return len(gone)

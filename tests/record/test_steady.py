@@ -173,6 +173,23 @@ def test_a_writer_that_no_memory_names_is_deleted(fleet: Fleet) -> None:
     assert len([one for one in ids if one >= schema.FIRST_WRITER]) == 1
 
 
+def test_many_writers_are_deleted_in_steps(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoscaler.record.housekeeping._ROWS_AT_ONCE", 2)
+
+    def others() -> int:
+        with fleet.ledger._context.readers.begin() as connection:
+            ids = connection.execute(select(schema.writer.c.id)).scalars().all()
+        return len([one for one in ids if one >= schema.FIRST_WRITER]) - 1
+
+    for _ in range(3):
+        fleet.open()
+        fleet.cycle()
+    assert others() == 3
+    for left in (1, 0):
+        fleet.state.tidy(fleet.clock.now())
+        assert others() == left
+
+
 def test_a_state_that_lost_commits_is_noticed(fleet: Fleet) -> None:
     """The writer's row is an older one, so the memories are, too."""
     before = fleet.history()
@@ -183,3 +200,39 @@ def test_a_state_that_lost_commits_is_noticed(fleet: Fleet) -> None:
     assert fleet.history() == before, "what this daemon knows is newer"
     fleet.cycle()
     assert fleet.history()["web"].at == before["web"].at + 2 * PERIOD  # type: ignore[operator]  # it was decided
+
+
+def test_a_cycle_that_was_not_recorded_makes_no_memory_younger(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An autoscaler leaves the shard after a commit that failed."""
+    before, api = fleet.history()["api"], fleet.scalers["api"]
+
+    def fail(*_: object) -> None:
+        raise StateError("the disk is full")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("autoscaler.record.ledger.save_sightings", fail)
+        with pytest.raises(StateError, match="disk"):
+            fleet.cycle()
+    del fleet.scalers["api"]
+    fleet.follow()
+    other = fleet.state.ledger("other")
+    other.follow([api])
+    other.claim()
+    other.follow_clock(fleet.clock.moment())
+    assert other.recall([api])["api"] == before
+
+
+def test_a_lost_departure_makes_no_memory_younger(fleet: Fleet) -> None:
+    """A standby is promoted that lacks the commit in which an autoscaler left the shard."""
+    before, api = fleet.history()["api"], fleet.scalers.pop("api")
+    table = schema.autoscaler
+    with fleet.ledger._context.database.writing() as connection:
+        row = connection.execute(select(table).where(table.c.name == "api")).mappings().one()
+    fleet.follow()
+    with fleet.ledger._context.database.writing() as connection:
+        connection.execute(table.update().where(table.c.name == "api").values(dict(row)))
+    for _ in range(3):
+        fleet.cycle()
+    fleet.scalers["api"] = api
+    fleet.follow()
+    assert fleet.history()["api"] == before
