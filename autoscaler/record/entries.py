@@ -113,6 +113,13 @@ class Entry:
         """
         return in_64_bits(self.seq + 1) if self.seq else to_micros(now)
 
+    def is_as_new_as(self, row: Any) -> bool:
+        """Return whether this row of `known` is not newer than this memory.
+
+        The row as written counts first: a writer may have gone on to add to a row whose replacement was lost.
+        """
+        return (self.stored, self.seq) >= (row.stored, row.seq)
+
     def stored_as(self, row: Any) -> None:
         """Note that the state has this row of `known`, or none, that is not newer than this memory."""
         self.id, self.name, self.target = (0, "", "") if row is None else (row.id, row.name, row.target)
@@ -213,12 +220,12 @@ def load_entries(
     else:
         rows = [row for some in schema.batches(keys) for row in connection.execute(query.where(c.scaled.in_(some)))]
     lost = dict(held or {})
-    newer = [row for row in rows if row.scaled not in lost or lost[row.scaled].seq < row.seq]
+    newer = [row for row in rows if row.scaled not in lost or not lost[row.scaled].is_as_new_as(row)]
     latest = decisions_of(connection, [row for row in newer if row.number])
     entries, damaged = dict[Key, Entry](), dict[Key, str]()
     for found in rows:
         mine = lost.pop(found.scaled, None)
-        if mine is not None and mine.seq >= found.seq:
+        if mine is not None and mine.is_as_new_as(found):
             mine.stored_as(found)
             entries[found.scaled] = mine
             continue

@@ -236,3 +236,22 @@ def test_a_lost_departure_makes_no_memory_younger(fleet: Fleet) -> None:
     fleet.scalers["api"] = api
     fleet.follow()
     assert fleet.history()["api"] == before
+
+
+def test_an_intent_that_a_standby_lacks_is_kept_while_its_shard_goes_on(fleet: Fleet) -> None:
+    """The row names the writer again, which makes it younger; this process knows better."""
+    table, is_api = schema.autoscaler, schema.autoscaler.c.name == "api"
+    with fleet.ledger._context.database.writing() as connection:
+        row = connection.execute(select(table).where(is_api)).mappings().one()
+    fleet.clock.advance(PERIOD.total_seconds())
+    known, seen = fleet.history()["api"], Observation(target(SIZE), (value(9000),))
+    assert fleet.ledger.intend([decide(fleet.scalers["api"], seen, known, fleet.clock.now())]) == {}
+    intent = fleet.history()["api"].pending
+    assert intent is not None
+    with fleet.ledger._context.database.writing() as connection:
+        connection.execute(table.update().where(is_api).values(dict(row)))
+    for _ in range(3):
+        fleet.cycle(failing=["api"])
+    with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
+        fleet.cycle()
+    assert fleet.history()["api"].pending == intent
