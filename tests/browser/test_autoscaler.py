@@ -69,7 +69,7 @@ def test_a_chart_works_with_the_keyboard(site: Site, opened: Open) -> None:
     page.keyboard.press("PageDown")
     page.keyboard.press("ArrowLeft")
 
-    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d{4}-.*: max 12, min 1, wanted \d+, size \d+$"))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d{4}-.*: max 12, min 1, desired \d+, size \d+$"))
     chosen = (slider.get_attribute("aria-valuetext") or "").split(": ")[0]
     page.keyboard.press("Enter")
     expect(page.locator("#decision")).to_contain_text(f"Decision of {chosen}")
@@ -189,7 +189,7 @@ def test_a_legend_has_the_last_values_until_the_pointer_is_in_the_chart(site: Si
     """They stay when the page is refreshed."""
     page = opened(site, SHOP)
     legend = chart(page, "Size").locator(".u-legend")
-    size = re.compile(r"max:?\s*12\s*min:?\s*1\s*wanted:?\s*\d+\s*size:?\s*\d+")
+    size = re.compile(r"max:?\s*12\s*min:?\s*1\s*desired:?\s*\d+\s*size:?\s*\d+")
 
     expect(legend).to_have_text(size)
     before = page.locator("#fresh").inner_text()

@@ -99,13 +99,13 @@ def test_a_daemon_that_takes_too_long_counts_as_not_answering(browser: Browser, 
 def test_a_text_that_the_reader_has_selected_stays(fresh: Site, opened: Open) -> None:
     """It is about to be copied into a message."""
     page = opened(fresh, "/autoscalers/payments")
-    page.locator("#notices .problem").select_text()
+    page.locator("#state").select_text()
     chosen = page.evaluate("getSelection().toString()")
     fresh.world.parts["payments"].broken = Failure("another failure")
     fresh.world.cycle(datetime.now(UTC))
 
-    expect(page.locator("#decision")).to_contain_text("another failure")
+    expect(page.locator("#conditions")).to_contain_text("another failure")
 
     assert page.evaluate("getSelection().toString()") == chosen
     page.evaluate("getSelection().removeAllRanges()")
-    expect(page.locator("#notices")).to_contain_text("another failure")
+    expect(page.locator("#state")).to_contain_text("another failure")

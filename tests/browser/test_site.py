@@ -54,7 +54,7 @@ def test_the_search_finds_a_word(documents: Address, opened: Open, scheme: str) 
 
 
 @pytest.mark.parametrize(
-    "path", ["/index.html", "/configuration.html", "/coming-from.html", "/source/config/index.html"]
+    "path", ["/index.html", "/configuration.html", "/coming-from.html", "/source/config/examples/index.html"]
 )
 def test_a_phone_does_not_scroll_a_page_sideways(documents: Address, opened: Open, path: str) -> None:
     """A wide table or example scrolls inside the page."""

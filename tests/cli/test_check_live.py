@@ -148,7 +148,7 @@ def test_a_target_that_cannot_be_scaled_does_not_hide_the_others(tmp_path: Path,
     }
     assert line(found["connections"], "adapter odd") == ("stubborn, 2 of 3 targets read", True)
     assert line(found["global"], "target")[0].startswith("service global is a global service")
-    assert "BoundsConflict: no size is allowed" in line(found["narrow"], "now")[0]
+    assert "no size is allowed" in line(found["narrow"], "now")[0]
     assert line(found["fine"], "now") == ("queue 1.5 of 1 asks for 3", False)
 
 

@@ -107,7 +107,7 @@ def test_watch_prints_a_row_for_each_change(online: ServedScene) -> None:
         assert screen.until(lambda text: text.count("\nweb ") == 1)
         online.web.cpu(120)
         text = screen.until(lambda text: text.count("\nweb ") >= 2)
-        assert "cpu: 120%/60%" in text.splitlines()[2]
+        assert "cpu: 120%/60%" in text.rpartition("\nweb ")[2]
         screen.process.send_signal(signal.SIGINT)
         assert screen.process.wait(_PATIENCE_SECONDS) == 130
         assert "Traceback" not in screen.until(lambda _: False)

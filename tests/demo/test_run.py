@@ -109,7 +109,7 @@ def test_a_demo_that_ends_too_early_says_so_and_fails(temporary: Path) -> None:
 def test_a_demo_that_is_stopped_with_ctrl_c_leaves_nothing_behind(temporary: Path) -> None:
     """No worker, no Prometheus and no folder remain."""
     with running(temporary) as process:
-        read_until(process, r"1 → [2-8] ")
+        read_until(process, r"-> [2-8]$")
         assert left_behind(temporary)
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=60)
