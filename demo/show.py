@@ -4,7 +4,10 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Self
+
+from autoscaler.layout import local
 
 _WORKERS_SHOWN: Final = 8
 _QUIET_SECONDS: Final = 10.0
@@ -40,7 +43,8 @@ class Moment:
     def __str__(self) -> str:
         dots = "●" * (self.current or 0)
         size = "?" if self.current is None else str(self.current)
-        return f"{clock(self.seconds):>5}  {self.traffic:>7}  {dots:<{_WORKERS_SHOWN}}  {size:>4}  {self.why}"
+        why = local(self.why, datetime.now(UTC))
+        return f"{clock(self.seconds):>5}  {self.traffic:>7}  {dots:<{_WORKERS_SHOWN}}  {size:>4}  {why}"
 
 
 class Teller:

@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from autoscaler.errors import AutoscalerError, ConfigError
-from autoscaler.layout import Screen
+from autoscaler.layout import Screen, local
 from autoscaler.text import plain
 
 if TYPE_CHECKING:  # slow, and most commands show none
@@ -89,7 +90,7 @@ def exit_on_error(code: int = 1) -> Iterator[None]:
 
 def show_error(error: AutoscalerError) -> None:
     """Print an error on stderr, with a line for each problem of a configuration."""
-    problems = error.problems if isinstance(error, ConfigError) else [error]
+    problems = error.problems if isinstance(error, ConfigError) else [local(str(error), datetime.now(UTC))]
     typer.echo("\n".join(error_lines(problems)), err=True)
 
 

@@ -70,7 +70,8 @@ def http_error(error: BaseException, seconds: float, handled: BaseException | No
     """
     chain = _chain(error, handled)
     if any(isinstance(each, TimeoutError) for each in chain):
-        return Late(f"did not answer within {seconds:.3g} s")
+        # What is left of a cycle differs by milliseconds: the same failure has the same words, and is one event.
+        return Late(f"did not answer within {round(seconds, 1) or seconds:.3g} s")
     cause = next((each for each in chain if isinstance(each, http.client.HTTPException)), chain[-1])
     match cause:
         case ssl.SSLError():

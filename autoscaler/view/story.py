@@ -156,7 +156,10 @@ def _cause(decision: Decision) -> str:
         return f"{asks}; {cuts[-1].detail}"
     if decision.desired != decision.current:
         return read if _reached(decision) is not None else asks
-    return read if followed.on_fallback else f"{read}, {followed.detail}"
+    if followed.on_fallback:
+        return read
+    rounded = followed.detail.startswith("ratio ") and ": " not in followed.detail  # a calculation, and no cause
+    return asks if rounded else f"{read}, {followed.detail}"
 
 
 def _reached(decision: Decision) -> int | None:

@@ -117,7 +117,7 @@ class Guard:
             _refuse(
                 ErrorType.FORBIDDEN,
                 f"{who} may only read here, because web.operators does not name it; run autoscaler pause, resume or "
-                "override on the daemon's machine",
+                "override on the daemon's machine, with --config.file and the daemon's file",
             )
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:

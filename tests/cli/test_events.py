@@ -2,8 +2,14 @@
 
 import json
 import re
+from datetime import timedelta
 
+from autoscaler.cli.tables.events import EventTable
+from autoscaler.layout import Screen
+from autoscaler.model import EventType
+from autoscaler.view.events import EventDocument
 from tests.cli.scene import ServedScene
+from tests.decide.build import NOW
 
 
 def test_events_of_all_autoscalers_have_a_name_column(online: ServedScene) -> None:
@@ -36,3 +42,21 @@ def test_since_omits_earlier_events(online: ServedScene) -> None:
 def test_json_has_reasons_and_counts(online: ServedScene) -> None:
     (event,) = json.loads(online.run("events", "web", "-o", "json").out)["events"]
     assert (event["reason"], event["count"]) == ("SuccessfulRescale", 1)
+
+
+def test_times_in_messages_are_local_with_their_distance() -> None:
+    """The log and the API have them in UTC."""
+    until = (NOW + timedelta(seconds=50)).isoformat(timespec="seconds")
+    message = f"ann paused scaling until {until}: deploying"
+    paused = EventDocument(
+        autoscaler="web",
+        type=EventType.NORMAL,
+        reason="Paused",
+        message=message,
+        count=1,
+        first=NOW,
+        last=NOW,
+        dry_run=False,
+    )
+    (line,) = EventTable(Screen(None, colours=False), with_name=False).rows([paused], NOW)
+    assert re.search(r"paused scaling until [\d:]+ \(in \d+s\): deploying$", line), line

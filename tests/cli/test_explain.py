@@ -78,7 +78,8 @@ def test_a_time_before_the_first_decision_is_refused(online: ServedScene, offlin
     for scene in (online, offline):
         said = scene.run("explain", "web", "--at", "2020-01-01T00:00:00Z")
         assert said.code == 1
-        assert "autoscaler 'web' had no decision at 2020-01-01T00:00:00+00:00; use a later time" in said.err
+        assert "autoscaler 'web' had no decision at 2020-01-01 00:00:00 (" in said.err
+        assert "; use a later time" in said.err
 
 
 @pytest.mark.parametrize("time", ["yesterday", "25:00", "2026-13-01", "1h ago", "99999999999y", ""])

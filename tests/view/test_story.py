@@ -66,6 +66,12 @@ def test_a_size_within_the_tolerance_says_so(each: int, percent: str) -> None:
     assert why(made) == f"inflight {each / 1000:g} of 10, within the tolerance of {percent} %"
 
 
+def test_a_size_that_rounding_keeps_shows_what_the_metric_asks_for() -> None:
+    """The calculation, `ratio 0.600 x 1 ready`, is the metric's own line."""
+    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([6_000]),)), History(), NOW)
+    assert why(made) == "inflight 6 of 10 asks for 1"
+
+
 def test_a_size_held_by_a_window_shows_the_recommendation_and_its_age() -> None:
     said = first(20, history=EARLIER, size=6)
     assert said == "cpu 20% of 60% asks for 2; 6 was recommended 3m ago, within the window of 5m"

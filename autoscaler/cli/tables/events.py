@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.layout import CYAN, GREEN, YELLOW, Screen, Table, clock
+from autoscaler.layout import CYAN, GREEN, YELLOW, Screen, Table, clock, local
 from autoscaler.model import Direction, EventType
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
@@ -48,7 +48,7 @@ class EventTable:
 
     def _cells(self, event: EventDocument, now: datetime) -> Sequence[str]:
         seen = clock(event.last, now) if self._clock_times else _ages(event, now)
-        message, reason = clean(event.message), clean(event.reason)
+        message, reason = local(clean(event.message), now), clean(event.reason)
         if self._described:
             return (event.type.value, reason, seen, "dry-run" if event.dry_run else "autoscaler", message)
         text = f"(dry run) {message}" if event.dry_run else message
