@@ -1,6 +1,7 @@
 """`--once`, and the exit codes of `run`."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def test_a_state_folder_that_cannot_be_created_exits_with_1_and_a_clear_error(fo
     assert "Traceback" not in done.stderr
 
 
-def test_a_terminal_shows_a_decision_in_columns(folder: Path, prometheus: str) -> None:
+def test_a_terminal_shows_the_size_and_why_it_changes(folder: Path, prometheus: str) -> None:
     """`script` provides a terminal."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
     line = " ".join(command(config, "--once"))
@@ -105,8 +106,8 @@ def test_a_terminal_shows_a_decision_in_columns(folder: Path, prometheus: str) -
         {"COLUMNS": "160", "TERM": "xterm"},
     )
     assert done.returncode == 0
-    assert "▲ 1 → 3" in done.stdout
-    assert "SucceededRescale" in done.stdout
+    text = re.sub(r"\x1b\[\d*m", "", done.stdout)
+    assert re.search(r"▲ 1 +queue 3 of 1 -> 3", text), text
     assert "{" not in done.stdout
 
 
