@@ -79,7 +79,7 @@ def test_an_unknown_source_is_an_error_with_a_suggestion(
 ) -> None:
     said = offline.run(*hour(tmp_path, prometheus.url, "--prometheus", "storages"))
     assert (said.code, said.out) == (1, "")
-    assert said.err == "there is no Prometheus source 'storages'; did you mean storage?\n"
+    assert said.err == f"{tmp_path / 'autoscaler.yaml'} has no prometheus 'storages'; did you mean `storage`?\n"
 
 
 def test_a_refused_query_for_the_size_is_an_error(offline: Scene, prometheus: PrometheusServer, tmp_path: Path) -> None:
