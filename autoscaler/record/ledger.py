@@ -46,9 +46,9 @@ from autoscaler.record.moved import find_moved, move
 from autoscaler.record.newest import Newest
 from autoscaler.record.recording import Recording, write
 from autoscaler.record.sighting_cache import SightingCache, save_sightings
-from autoscaler.record.targets import target_text
+from autoscaler.record.targets import name_of
 from autoscaler.record.times import to_micros
-from autoscaler.record.writers import detach, leave
+from autoscaler.record.writers import detach, leave_all
 from autoscaler.target import AdapterValues
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 
@@ -171,13 +171,10 @@ class Ledger:
         if any(entry.writer is not None for entry in self._left):
             with self._commit() as connection:
                 detach(connection, self._left)
-            self._end_writers()  # a server that loses this commit has rows that must not get their later times
+            leave_all(
+                [*self._entries.values(), *self._left]
+            )  # a server that loses this commit has rows that must not get their later times
         self._left = []
-
-    def _end_writers(self) -> None:
-        """Let each memory be written with a new writer, so that no row gets a time that its memory does not have."""
-        for entry in [*self._entries.values(), *self._left]:
-            leave(entry)
 
     def _take_moved(self, gained: Set[Key]) -> None:
         """Take what autoscalers of this connection remembered at a former address. Raises StateError."""
@@ -331,7 +328,7 @@ class Ledger:
                 yield connection
         except BaseException:
             self._in_doubt = True
-            self._end_writers()
+            leave_all([*self._entries.values(), *self._left])
             raise
         if renewal is not None and lease is not None:
             lease.confirmed(renewal)
@@ -390,18 +387,13 @@ class Ledger:
             new = insert(_OWNER).values(first_at=to_micros(fresh[0].now)).returning(_OWNER.c.id, _OWNER.c.scaled)
             for row in connection.execute(new, rows):
                 self._entries[row.scaled].id = row.id
-        renamed = [(made, owner) for made, owner in placed if (owner.name, owner.target) != _name_of(made)]
+        renamed = [(made, owner) for made, owner in placed if (owner.name, owner.target) != name_of(made)]
         names = [{"id": owner.id, **self._named(made)} for made, owner in renamed if owner.name]
         schema.update_known(connection, _OWNER, ("id",), names)
         for made, owner in renamed:
-            owner.name, owner.target = _name_of(made)
+            owner.name, owner.target = name_of(made)
         return owners
 
     def _named(self, made: Decision) -> dict[str, str]:
-        name, target = _name_of(made)
+        name, target = name_of(made)
         return {"name": name, "target": target, "connection": self.connection}
-
-
-def _name_of(made: Decision) -> tuple[str, str]:
-    """Return an autoscaler's name and its target as text, which its row has."""
-    return made.name, target_text(made.target)

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import msgspec
 
-from autoscaler.model import TargetRef
+from autoscaler.model import Decision, TargetRef
 
 
 @lru_cache(maxsize=65_536)  # called several times a cycle for every decision
@@ -22,3 +22,8 @@ def target_from(text: str) -> TargetRef:
     """Return the target of `target_text`."""
     parts = msgspec.json.decode(text, type=list[str | None])
     return TargetRef(*[part and part.encode("latin-1").decode("utf-8", "surrogatepass") for part in parts])  # type: ignore[arg-type]  # the first two are never None
+
+
+def name_of(made: Decision) -> tuple[str, str]:
+    """Return an autoscaler's name and its target as text, which its row has."""
+    return made.name, target_text(made.target)

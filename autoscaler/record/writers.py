@@ -77,6 +77,12 @@ def leave(entry: "Entry") -> None:
         entry.writer = None
 
 
+def leave_all(entries: "Iterable[Entry]") -> None:
+    """Let each memory be written with a new writer, so that no row gets a time that its memory does not have."""
+    for entry in entries:
+        leave(entry)
+
+
 def detach(connection: Connection, entries: "Sequence[Entry]") -> None:
     """Give the rows of these autoscalers the number and the time of their writers' last commits, and no writer."""
     rows = [
@@ -95,8 +101,7 @@ def detach(connection: Connection, entries: "Sequence[Entry]") -> None:
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _TIMES}
         values |= {"writer": None, "since": table.c.since - bindparam("ahead")}
         connection.execute(update(table).where(mine).values(values), rows)
-    for each in entries:
-        leave(each)
+    leave_all(entries)
 
 
 def lost() -> StateError:
