@@ -1,7 +1,7 @@
 """One autoscaler's memory, in this process and in the state: one row holds all that its next decision needs."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from autoscaler.record.binary import Binary, readable
 from autoscaler.record.evaluation import Columns, history_columns, history_of, history_text
 from autoscaler.record.newest import decisions_of
 from autoscaler.record.times import to_micros
-from autoscaler.record.writers import Writer, leave, lost
+from autoscaler.record.writers import ReadWriter, Writer, check_read, leave, lost
 from autoscaler.target.scaled import Scaled
 
 Key: TypeAlias = Scaled
@@ -69,6 +69,8 @@ class Entry:
     """The `seq` that its row has, as far as this process knows. Its writer has added to it."""
     writer: Writer | None = None
     """The writer that its row names, if it is one of this ledger."""
+    foreign: ReadWriter | None = None
+    """The writer of another ledger that its row names; None: it names one of this ledger, or none."""
     kept: Kept | None = None
     """The body of its row; None: it is to be written again."""
     number: int = 0
@@ -124,6 +126,7 @@ class Entry:
         """Note that the state has this row of `known`, or none, that is not newer than this memory."""
         self.id, self.name, self.target = (0, "", "") if row is None else (row.id, row.name, row.target)
         self.stored, self.kept = 0 if row is None else row.stored, None
+        self.foreign = ReadWriter.of(row)
         if row is None or row.seq != self.seq:
             self.scaler, self.spec_digest = None, b""
 
@@ -179,17 +182,20 @@ class PendingRow(NamedTuple):
     def apply(self) -> None:
         """Update the entry after the row is committed."""
         leave(self.entry)
+        self.entry.foreign = None
         self.entry.history, self.entry.past, self.entry.kept = self.history, None, self.kept
         self.entry.seq = self.entry.stored = self.row["seq"]
         self.entry.counted = self.row["counted"]
 
 
-def write_memories(connection: Connection, rows: Iterable[dict[str, Any]]) -> None:
-    """Write these rows over the rows that this process read or wrote last.
+def write_memories(connection: Connection, pairs: Collection[tuple[Entry, dict[str, Any]]]) -> None:
+    """Write these autoscalers' rows over the rows that this process read or wrote last.
 
-    Raises StateError if the state holds other rows: a newer row must be read and not replaced.
+    Raises StateError if the state holds other rows, or if their writers have committed since: a newer memory must be
+    read and not replaced.
     """
-    in_order = sorted(rows, key=lambda row: row["id"])  # one order of row locks prevents deadlocks
+    check_read(connection, {entry.foreign for entry, _ in pairs if entry.foreign is not None})
+    in_order = sorted([row for _, row in pairs], key=lambda row: row["id"])  # one order of row locks: no deadlock
     if schema.update_known(connection, schema.autoscaler, ("id", "before_seq"), in_order) != len(in_order):
         raise lost()
 
@@ -254,6 +260,7 @@ def _entry(row: Any, latest: Decision | None, moment: Moment) -> Entry:
         target=row.target,
         seq=row.seq,
         stored=row.stored,
+        foreign=ReadWriter.of(row),
         kept=kept,
         number=row.number,
         history=history_of(kept.history, metrics, row.decided if row.number else None),

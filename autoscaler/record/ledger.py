@@ -171,9 +171,8 @@ class Ledger:
         if any(entry.writer is not None for entry in self._left):
             with self._commit() as connection:
                 detach(connection, self._left)
-            leave_all(
-                [*self._entries.values(), *self._left]
-            )  # a server that loses this commit has rows that must not get their later times
+            # a server that loses this commit has rows that must not get their later times
+            leave_all([*self._entries.values(), *self._left])
         self._left = []
 
     def _take_moved(self, gained: Set[Key]) -> None:
@@ -250,7 +249,7 @@ class Ledger:
             moment = self._moment_of(decisions)
             broken |= self._limits.intend(connection, pairs, decisions, self._recalled, moment, busy)
             intents = [rows[made.name] for made in without(live, broken)]
-            write_memories(connection, [one.row for one in intents])
+            write_memories(connection, [(one.entry, one.row) for one in intents])
         for one in intents:
             one.apply()
         return broken

@@ -160,10 +160,10 @@ def _write_memories(connection: Connection, placed: Sequence[Placed], when: Valu
     writer = writer_of([one.entry for one in placed])
     writer.commit(connection, [one.entry for one in placed], when, written)
     rows = [(one.entry, row) for one in placed if (row := one.memory(writer, when)) is not None]
-    write_memories(connection, [row for _, row in rows])
+    write_memories(connection, rows)
     for entry, row in rows:
         writer.add(entry)
-        entry.stored = row["seq"]
+        entry.stored, entry.foreign = row["seq"], None
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Values]) -> None:

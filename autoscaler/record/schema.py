@@ -137,6 +137,8 @@ known = (
         autoscaler.c.seq.label("stored"),
         (autoscaler.c.seq + _AHEAD).label("seq"),
         (autoscaler.c.number + _AHEAD).label("number"),
+        autoscaler.c.writer,
+        func.coalesce(writer.c.commits, 0).label("commits"),
         *[_by_writer(name) for name in ("at", "boot", "elapsed", "database")],
         func.coalesce(writer.c.at, autoscaler.c.decided, autoscaler.c.at).label("decided"),
     )

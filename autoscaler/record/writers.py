@@ -7,14 +7,14 @@ commit before, and no writer.
 
 A writer belongs to one ledger, and ends when a transaction failed or an autoscaler left the shard. A ledger that reads
 its memories again begins new ones, so the rows of a shard that was superseded, or of a daemon that was killed, keep
-their times.
+their times. The first write over a row of another ledger's writer checks that this one has not committed since.
 """
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -62,6 +62,32 @@ class Writer:
         if entry.writer is not self:
             leave(entry)
             entry.writer, self.members[entry.id] = self, entry
+
+
+class ReadWriter(NamedTuple):
+    """A writer as a memory was read with it."""
+
+    id: int
+    commits: int
+
+    @classmethod
+    def of(cls, row: Any) -> "ReadWriter | None":
+        """Return the writer that a row of `schema.known` names; None if it names none, or there is no row."""
+        return None if row is None or row.writer is None else cls(row.writer, row.commits)
+
+
+def check_read(connection: Connection, read: Collection[ReadWriter]) -> None:
+    """Raise StateError if one of these has committed since. On PostgreSQL they wait until this transaction has ended.
+
+    A shard that hangs in a commit can lose its autoscalers to another shard, which has read their memories before.
+    """
+    if not read:
+        return
+    c = _TABLE.c
+    named = select(c.id, c.commits).where(c.id.in_({each.id for each in read})).order_by(c.id).with_for_update()
+    found = {row.id: row.commits for row in connection.execute(named)}
+    if any(found.get(each.id, 0) != each.commits for each in read):
+        raise lost()
 
 
 def writer_of(entries: "Iterable[Entry]") -> Writer:

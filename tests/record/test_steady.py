@@ -255,3 +255,24 @@ def test_an_intent_that_a_standby_lacks_is_kept_while_its_shard_goes_on(fleet: F
     with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
         fleet.cycle()
     assert fleet.history()["api"].pending == intent
+
+
+def test_a_late_commit_of_a_former_shard_is_noticed(fleet: Fleet) -> None:
+    """The former shard hangs in a commit in which only time goes by, and another one has read the memory before."""
+    api = fleet.scalers["api"]
+    fleet.ledger._context.claims.release(fleet.ledger._owner)  # as `end` does while the commit hangs
+    other = fleet.state.ledger("other")
+    other.follow([api])
+    other.claim()
+    other.follow_clock(fleet.clock.moment())
+    before = other.recall([api])["api"]
+    fleet.cycle()
+    seen = Observation(target(SIZE), (value(SIZE * 1000),))
+    made = replace(decide(api, seen, before, fleet.clock.now()), change=None)
+    with pytest.raises(StateError, match="does not hold what this daemon wrote last"):
+        other.record({"api": api}, Observed({"api": seen}), [made])
+    other.follow_clock(fleet.clock.moment())
+    after = other.recall([api])["api"]
+    assert after.at == before.at + PERIOD  # type: ignore[operator]  # it was decided
+    made = replace(decide(api, seen, after, fleet.clock.now()), change=None)
+    assert other.record({"api": api}, Observed({"api": seen}), [made]) == {}
