@@ -128,14 +128,6 @@ def reading(outcome: MetricOutcome) -> str:
     return f"{outcome.name} {notation.absent(outcome.error) if current is None else decimal(current, kind)} of {goal}"
 
 
-def average_words(metric: MetricDocument) -> str:
-    """Return the kind of average: `average utilization`, `average`; empty for a value that is no average."""
-    if metric.total is not None:
-        return ""
-    match metric.target_type:
-        case TargetType.UTILIZATION:
-            return "average utilization"
-        case TargetType.AVERAGE_VALUE:
-            return "average"
-        case TargetType.VALUE:
-            return ""
+def is_averaged(metric: MetricDocument) -> bool:
+    """Return whether readers see `(avg)` behind a metric's target."""
+    return notation.is_averaged(metric.type, metric.target_type)

@@ -40,15 +40,19 @@ def plain(text: str) -> str:
     return format_decimal(int(text[:-1])) if text.endswith("m") else text
 
 
+def is_averaged(kind: MetricType, target: TargetType) -> bool:
+    """Return whether the value is a sum divided by the instances, which kubectl marks with `(avg)`."""
+    return kind in _SUMMED and target is TargetType.AVERAGE_VALUE
+
+
 def ratio(metric: MetricOutcome) -> str:
     """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`,
     `<not read>/15`.
     """
-    averaged = metric.type in _SUMMED and metric.target.type is TargetType.AVERAGE_VALUE
     current, total = value(metric), metric.total
     known = absent(metric.error) if current is None else plain(current)
     known = known if total is None else f"{format_decimal(total)} in total"
-    return f"{known}/{plain(target(metric.target))}{' (avg)' if averaged else ''}"
+    return f"{known}/{plain(target(metric.target))}{' (avg)' if is_averaged(metric.type, metric.target.type) else ''}"
 
 
 def absent(error: str | None) -> str:

@@ -159,7 +159,7 @@ def _cause(decision: Decision) -> str:
     if followed.on_fallback:
         return read
     rounded = followed.detail.startswith("ratio ") and ": " not in followed.detail  # a calculation, and no cause
-    return asks if rounded else f"{read}, {followed.detail}"
+    return asks if rounded else f"{reading(followed)}, {followed.detail}"  # it says which instances have no sample
 
 
 def _reached(decision: Decision) -> int | None:

@@ -14,7 +14,7 @@ from autoscaler.view.events import EventDocument
 from autoscaler.view.history import Column, Point, metric_columns
 from autoscaler.view.instances import word
 from autoscaler.view.level import Level
-from autoscaler.view.metric import MetricDocument, average_words, current_words, target_decimal
+from autoscaler.view.metric import MetricDocument, current_words, is_averaged, target_decimal
 from autoscaler.view.parts import lines_of, remarks, words_of
 from autoscaler.view.rules import settings_lines
 from autoscaler.view.steering import PauseDocument
@@ -121,7 +121,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "metric_columns": metric_columns,
     "cell": cell,
     "goal": target_decimal,
-    "average": average_words,
+    "averaged": is_averaged,
     "decimal": notation.plain,
     "paused": paused,
     "condition_class": condition_class,
