@@ -111,6 +111,6 @@ class Client:
             archive = self._closing.enter_context(Archive.open_archive(url, folder))
         except AutoscalerError as error:
             raise ServerDown(f"{down}, and its state cannot be read: {error}; if it runs, {_NAME_IT}") from None
-        place = "its database" if url is not None else folder
+        place = "the database of state.url" if url is not None else folder
         typer.echo(f"{down}; the following is from its state in {place}. If it runs, {_NAME_IT}", err=True)
         return Reads(archive, lambda: settings, SystemClock())
