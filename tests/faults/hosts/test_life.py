@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
+from autoscaler.record import Record
 from autoscaler.record.times import to_micros
-from tests.faults.hosts.life import _arrived, _evidence, _surely_exceeded
+from tests.faults.hosts.life import _arrived, _evidence, _pauses, _surely_exceeded
 from tests.faults.hosts.recorder import Order, Write
 from tests.faults.hosts.verdict import Announced, Decided
 from tests.faults.judge import Change
@@ -40,15 +41,30 @@ def test_a_finding_has_its_evidence() -> None:
 
 def test_a_change_that_a_slightly_longer_period_allows_is_no_finding() -> None:
     """Commits are not evenly late, and a scale-in at the beginning of the period allows a larger scale-out."""
-    first = lived()[0][0]
-    rules = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(seconds=15)),))
-    record = replace(first, scaler=replace(first.scaler, behavior=Behavior(rules, rules)))
-    start = first.decision.now
-
-    def change(seconds: float, before: int, after: int) -> Change:
-        return Change(start + timedelta(seconds=seconds), before, after)
-
-    out = [change(3, 2, 4), change(15.4, 4, 6)]
-    assert _surely_exceeded(record, [change(0, 4, 2), *out]) == []
+    record = _limited()
+    out = [_change(record, 3, 2, 4), _change(record, 15.4, 4, 6)]
+    assert _surely_exceeded(record, [_change(record, 0, 4, 2), *out]) == []
     (said,) = _surely_exceeded(record, out)
     assert "before=4, after=6" in said
+
+
+def test_a_period_is_longer_by_a_takeover_within_it() -> None:
+    """Between hosts whose clocks differ, changes may not age while a standby takes over. A later takeover is none."""
+    record = _limited()
+    changes = [_change(record, 0, 4, 2), _change(record, 4, 2, 4), _change(record, 17.5, 4, 6)]
+    start = to_micros(record.decision.now)
+    cycles = [start + each * 1_000_000 for each in (0, 4, 9, 16, 25)]
+    assert _surely_exceeded(record, changes, _pauses(cycles, [cycles[2] - 1])) == []
+    for taken in ([], [cycles[0] - 1], [cycles[4] - 1], [cycles[4]]):
+        assert len(_surely_exceeded(record, changes, _pauses(cycles, taken))) == 1
+
+
+def _limited() -> Record:
+    """Return a record whose policies allow 2 instances in 15 s."""
+    first = lived()[0][0]
+    rules = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 2, timedelta(seconds=15)),))
+    return replace(first, scaler=replace(first.scaler, behavior=Behavior(rules, rules)))
+
+
+def _change(record: Record, seconds: float, before: int, after: int) -> Change:
+    return Change(record.decision.now + timedelta(seconds=seconds), before, after)
