@@ -34,7 +34,8 @@ _MARK: Final = "autoscaler.session"
 """A session variable of this program."""
 _LOG_LIMIT_BYTES: Final = 64 * 2**20
 """Size to which SQLite truncates its write-ahead log after a checkpoint."""
-
+_INCREMENTAL: Final = 2
+"""The mode of `PRAGMA auto_vacuum` in which the housekeeping frees the pages (https://www.sqlite.org/pragma.html)."""
 _LEAST_BYTES: Final = 32_768
 """Disk space that opening SQLite's write-ahead log takes (https://www.sqlite.org/walformat.html, the WAL-index)."""
 
@@ -121,7 +122,9 @@ def connect(
     def prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # otherwise sqlite3 begins transactions by itself, and late
         if not read_only:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # has an effect before the first table is created
+            # SQLite writes the mode into the file each time, and takes it only before the first table is created
+            if connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
+                connection.execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_LIMIT_BYTES}")

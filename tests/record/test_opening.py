@@ -101,7 +101,7 @@ def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
-    """A disk fails. Autoscalers with a partial memory must not scale."""
+    """A disk fails. Autoscalers with a partial memory must not scale, and the file stays as it is for its rescue."""
     keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(200)))
     sqlite_opener.close()
     file = sqlite_opener.folder / "state.db"
@@ -110,6 +110,17 @@ def test_a_damaged_file_is_explained(sqlite_opener: Opener) -> None:
     file.write_bytes(content)
     with pytest.raises(StateError, match="the file is damaged; restore a backup"):
         sqlite_opener.ledger().recall([scaler()])
+    assert file.read_bytes() == content
+
+
+def test_a_connection_writes_nothing_by_itself(sqlite_opener: Opener) -> None:
+    """A daemon opens some for each shard, and each command that steers opens one."""
+    sqlite_opener.state()
+    sqlite_opener.close()
+    content = (sqlite_opener.folder / "state.db").read_bytes()
+    with databases.opened(databases.locate(None, sqlite_opener.folder)) as connection:
+        assert connection.exec_driver_sql("PRAGMA auto_vacuum").scalar_one() == 2
+    assert (sqlite_opener.folder / "state.db").read_bytes() == content
 
 
 def test_a_full_disk_is_named_if_sqlite_only_reports_a_failed_file(

@@ -1,5 +1,6 @@
 """Runs each fault several times, and checks its promises."""
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -15,6 +16,7 @@ Case: TypeAlias = Callable[[Scene, int], None]
 """A fault. Takes the number of the run, from 0. Raises AssertionError if a promise is not kept."""
 CASES: Final[Mapping[str, Case]] = clocks.CASES | states.CASES | disks.CASES
 """Faults by name. Those of the disk come last, because not every user may mount one."""
+_MAX_TOLD: Final = 3000
 _SHORT: Final = (
     "the disk fills up while it runs",
     "the machine's host stops it for an hour",
@@ -43,7 +45,8 @@ def _row(stage: Stage, folder: Path, name: str, case: Case, runs: int) -> Row:
             try:
                 case(scene, run)
             except Exception as failure:  # noqa: BLE001 - it is what the row is about
-                broken.append(f"run {run}: {type(failure).__name__}: {str(failure)[-1500:]}")
+                told = "".join(traceback.format_exception(failure))  # an assertion here may have no other words
+                broken.append(f"run {run}: {told[-_MAX_TOLD:]}")
             refused += scene.refused_cycles
             followed += scene.followed_seconds
     held = f"{refused} times nobody scaled; " if refused else ""
