@@ -273,7 +273,7 @@ class Daemon:
         )
         listen = self._options.listen or self._following.settings.web.listen_address
         control = self._following.settings.web.control_socket or default_socket(os.environ, self._state_dir)
-        web = WebServer(sources, listen, self._web_config, self._logger, pages(sources, self._logger), control)
+        web = WebServer(sources, listen, self._web_config, self._logger, pages(sources, self._logger, control), control)
         web.start()
         return web
 

@@ -7,11 +7,11 @@ from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_CONFIG
 from autoscaler.cli.output import Form, error_lines, exit_on_error, screen, show, show_values
 from autoscaler.config import Settings, load
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.layout import BOLD, GREEN, RED
+from autoscaler.service import CONFIG
 from autoscaler.text import clean, count, listed
 
 _NAMED: Final = 5
@@ -26,7 +26,7 @@ def check(
     *,
     config_file: Annotated[
         Path, typer.Option("--config.file", metavar="FILE", help="The file to check when no FILE is given.")
-    ] = DEFAULT_CONFIG,
+    ] = CONFIG,
     live: Annotated[
         bool, typer.Option("--live", help="Also ask every Prometheus and adapter once; change nothing.")
     ] = False,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
 
 _Document = TypeVar("_Document", bound="Document")
 _T = TypeVar("_T")
-_NAME_IT: Final = "name it with --config.file, --server or $AUTOSCALER_SERVER"
 
 
 @contextmanager
@@ -75,7 +74,7 @@ class Client:
         try:
             return self._send(request, changes=True)
         except ServerDown as down:
-            raise ServerError(f"{down}, and only a daemon can do this; start it, or {_NAME_IT}") from None
+            raise ServerError(f"{down}, and only a daemon can do this; start it, or {self._name_it}") from None
 
     def _send(self, request: Callable[[Server], _T], *, changes: bool) -> _T:
         """Send a request to the first daemon that listens. Raises ServerDown if none does."""
@@ -98,6 +97,12 @@ class Client:
         where = f"answers at {' or '.join(down)}" if down else f"that runs {self._where.config_file} answers"
         raise ServerDown(f"no daemon {where}")
 
+    @property
+    def _name_it(self) -> str:
+        """Return how another daemon is named, but for an option that was given in vain."""
+        option = "--config.file, " if self._where.config_file is None else ""
+        return f"name it with {option}--server or $AUTOSCALER_SERVER"
+
     def _open(self, down: ServerDown) -> "Reads":
         """Return the endpoints on the state, and say so."""
         from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
@@ -105,12 +110,12 @@ class Client:
         from autoscaler.view.reads import Reads  # noqa: PLC0415 - likewise
 
         if self._where.server is not None and not self._servers[0].is_this_machine:
-            raise ServerDown(f"{down}; start it there, or {_NAME_IT}")
+            raise ServerDown(f"{down}; start it there, or {self._name_it}")
         url, folder, settings = state_place(self._where.config_file)
         try:
             archive = self._closing.enter_context(Archive.open_archive(url, folder))
         except AutoscalerError as error:
-            raise ServerDown(f"{down}, and its state cannot be read: {error}; if it runs, {_NAME_IT}") from None
+            raise ServerDown(f"{down}, and its state cannot be read: {error}; if it runs, {self._name_it}") from None
         place = "the database of state.url" if url is not None else folder
-        typer.echo(f"{down}; the following is from its state in {place}. If it runs, {_NAME_IT}", err=True)
+        typer.echo(f"{down}; its state in {place} answers instead. If it runs, {self._name_it}", err=True)
         return Reads(archive, lambda: settings, SystemClock())

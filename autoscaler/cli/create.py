@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_CONFIG, ConfigFile
+from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.convert.imported import Destination
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import parse_quantity
+from autoscaler.service import CONFIG
 from autoscaler.text import plain
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
@@ -78,7 +79,7 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
 
     Raises as `config.connection_type`.
     """
-    path = config_file or DEFAULT_CONFIG
+    path = config_file or CONFIG
     if config_file is None and not path.exists():
         return None
     from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed

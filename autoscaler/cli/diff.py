@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_CONFIG, OutputForm
+from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.config.normalized import differences, normalized
 from autoscaler.layout import NONE, Screen, Table
+from autoscaler.service import CONFIG
 from autoscaler.text import clean
 from autoscaler.view.differences import DifferenceDocument, DifferenceList
 
@@ -17,9 +18,7 @@ from autoscaler.view.differences import DifferenceDocument, DifferenceList
 def diff(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration to load next.")],
     *,
-    against: Annotated[
-        Path, typer.Option("--against", metavar="FILE", help="The configuration before.")
-    ] = DEFAULT_CONFIG,
+    against: Annotated[Path, typer.Option("--against", metavar="FILE", help="The configuration before.")] = CONFIG,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),

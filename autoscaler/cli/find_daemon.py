@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_CONFIG, Where
+from autoscaler import service
+from autoscaler.cli.options import Where
 from autoscaler.cli.server import Refused, Server
 from autoscaler.errors import AutoscalerError, ServerError
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
     from autoscaler.view.status import DaemonStatus
 
 _DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
-_SERVICE_SOCKET: Final = Path("/run/autoscaler/control/control.sock")
-_SERVICE_FOLDER: Final = Path("/var/lib/autoscaler")
-"""The service's state folder. A shell does not have the service's $STATE_DIRECTORY."""
 _LOOK_SECONDS: Final = 2.0
 """The time for a daemon to say which file it runs: one that hangs must not cost the operator of another."""
 _LISTENING: Final = Path("/proc/net/unix")
@@ -49,7 +47,7 @@ def servers(where: Where) -> Sequence[Server]:
             if sure or (where.config_file is not None and runs(server, where.config_file)):
                 running.append(server)
         except Refused:  # the command's own request shows why; another user's socket is not the wanted one
-            refusing += [server] if server.socket in (None, _SERVICE_SOCKET) else []
+            refusing += [server] if server.socket in (None, service.CONTROL_SOCKET) else []
         except ServerError:  # it may be another user's daemon, and must not be steered
             pass
     return running + refusing
@@ -76,9 +74,9 @@ def configuration(path: Path | None) -> "Settings":
     """Return the named configuration; None: the default one. Raises ConfigError, AutoscalerError."""
     from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
 
-    if path is None and not DEFAULT_CONFIG.exists():
-        raise AutoscalerError(f"there is no {DEFAULT_CONFIG}; name the configuration with --config.file")
-    return load(path or DEFAULT_CONFIG)
+    if path is None and not service.CONFIG.exists():
+        raise AutoscalerError(f"there is no {service.CONFIG}; name the configuration with --config.file")
+    return load(path or service.CONFIG)
 
 
 def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None]":
@@ -89,7 +87,7 @@ def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None
     """
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
-    settings = configuration(config) if config is not None or DEFAULT_CONFIG.exists() else None
+    settings = configuration(config) if config is not None or service.CONFIG.exists() else None
     url = None if settings is None else settings.state.url
     return url, state_folder(os.environ) if url is not None else daemons_folder(), settings
 
@@ -98,7 +96,7 @@ def daemons_folder() -> Path:
     """Return the state folder of this machine's daemon. Raises StateError if there are two."""
     from autoscaler.record import folder  # noqa: PLC0415 - slow
 
-    return folder.daemons_folder(os.environ, _SERVICE_FOLDER)
+    return folder.daemons_folder(os.environ, service.STATE_FOLDER)
 
 
 def _places(where: Where) -> Iterator[tuple[str, bool]]:
@@ -109,7 +107,7 @@ def _places(where: Where) -> Iterator[tuple[str, bool]]:
 
         socket, address = configured_places(where.config_file)
     any_file = where.config_file is None
-    guessed = [_SERVICE_SOCKET] if any_file else [*_control_sockets(), _SERVICE_SOCKET]
+    guessed = [service.CONTROL_SOCKET] if any_file else [*_control_sockets(), service.CONTROL_SOCKET]
     if where.http_config_file is None:
         for each in guessed if socket is None else [socket]:
             yield f"unix://{quote(str(each))}", any_file or socket is not None

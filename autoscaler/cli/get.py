@@ -69,7 +69,7 @@ def get(
 
     TARGETS: current/target of the first two metrics. MIN and MAX: the bounds in force. REPLICAS: the target's requested
     size. READY: the instances that run and are ready. WHY: the last decision's cause and result. Below the table, on
-    stderr: pauses, overrides, and a reload that was refused.
+    stderr: overrides, and a reload that was refused.
     """
     _refuse_combinations(names, labels, output, watch=watch, discovered=discovered)
     chosen = selector(labels)

@@ -12,9 +12,9 @@ from autoscaler.cli.output import Form
 from autoscaler.errors import QuantityError, SelectorError
 from autoscaler.labels import Selector
 from autoscaler.quantity import parse_duration
+from autoscaler.service import CONFIG
 from autoscaler.times import last_time, parse_time
 
-DEFAULT_CONFIG: Final = Path("/etc/autoscaler/autoscaler.yaml")
 ServerUrl: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -36,7 +36,7 @@ ConfigFile: TypeAlias = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help=f"The daemon's configuration. Default: {DEFAULT_CONFIG}, if it exists.",
+        help=f"The daemon's configuration. Default: {CONFIG}, if it exists.",
     ),
 ]
 

@@ -7,20 +7,18 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.cli.options import DEFAULT_CONFIG
 from autoscaler.cli.output import exit_on_error, show_error
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log import Format, Level, LogStream, configure, route_uncaught
 from autoscaler.runtime import RunOptions
+from autoscaler.service import CONFIG
 from autoscaler.threads import Stopping
 
 
 def run(
-    config_file: Annotated[
-        Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")
-    ] = DEFAULT_CONFIG,
+    config_file: Annotated[Path, typer.Option("--config.file", metavar="FILE", help="The configuration.")] = CONFIG,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide and log for every autoscaler; write nothing.")

@@ -5,9 +5,8 @@ import typer
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, screen, show, show_document
-from autoscaler.cli.server import ServerDown
 from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.status import DOWN, alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
+from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
 from autoscaler.view.hosts import HostList, StatusDocument
 from autoscaler.view.status import DaemonStatus
 
@@ -22,15 +21,10 @@ def status(
     SHARDS: the connection's shards that run here, and those of them that hang. If several daemons share a PostgreSQL
     state, the last table has a row for each. LEASE: the time until a standby takes over, unless the leader renews.
     CONFIGURATION: whether the leader has the one of the daemon that answers. Problems are on stderr. Without a daemon,
-    the command says that it is down, shows the daemons of a PostgreSQL state, and exits with 1.
+    the command shows the daemons of a PostgreSQL state, and exits with 1.
     """
     with asking(ctx) as client:
-        try:
-            hosts = client.get(HostList, "/status/hosts")
-        except ServerDown:
-            if output is Form.TEXT:
-                show([DOWN])
-            raise
+        hosts = client.get(HostList, "/status/hosts")
         daemon = None if client.is_from_state else client.get(DaemonStatus, "/status/daemon")
         found = StatusDocument(daemon=daemon, hosts=hosts)
         if output is not Form.TEXT:
@@ -43,9 +37,7 @@ def status(
 
 def _show(found: StatusDocument) -> None:
     now, daemon = found.hosts.at, found.daemon
-    if daemon is None:
-        show([DOWN])
-    else:
+    if daemon is not None:
         show(daemon_lines(daemon, now))
         show(["", *source_rows(daemon, now, screen())])
         if daemon.connections:

@@ -1,7 +1,8 @@
 """What would change the size after a decision."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from msgspec.structs import replace
 
@@ -228,16 +229,14 @@ def lines(ahead: Explanation) -> Iterator[Line]:
         yield ahead_line(f"If nothing changes, {goes} to {_move(ahead.if_unchanged)}.")
     hold = ahead.stabilization
     if hold is not None:
-        left = format_seconds(hold.remaining_seconds)
-        yield ahead_line(f"The recommendation {hold.recommendation} leaves the window in {left}.")
-    said = {step.detail for step in ahead.trace}
+        yield ahead_line(f"The recommendation {hold.recommendation} leaves the window {_in(hold.remaining_seconds)}.")
     for way in ahead.ways:
         first = way.text.partition("\n")[0]
-        yield from [ahead_line(first), *[note(_hurdle(each, said)) for each in way.hurdles]] if first else ()
+        yield from [ahead_line(first), *[note(_hurdle(each)) for each in way.hurdles]] if first else ()
     for each in ahead.policies:
         if each.next_size is not None and each.next_seconds is not None:
             to = "up to" if each.direction is Direction.OUT else "down to"
-            later = f"{each.next_size} in {format_seconds(each.next_seconds)}"
+            later = f"{each.next_size} {_in(each.next_seconds)}"
             yield ahead_line(f"The policies allow {to} {each.size} now, and {later}.")
     without = [each.name for each in ahead.metrics if each.proposal is None and each.error is not None]
     if without:
@@ -263,11 +262,15 @@ def _text(way: Way, *, moves: bool) -> str:
     return "\n".join(["; ".join(parts) + ".", *[f"  {_hurdle(step)}" for step in way.hurdles]])
 
 
-def _hurdle(step: StepDocument, said: Collection[str] = ()) -> str:
-    """Return what a stage would do. `said`: what stages of the decision say, which is not repeated."""
-    what, change = step.reason, f"{step.before} -> {step.after}"
-    return f"In the way: {what}: {change}." if step.detail in said else f"In the way: {step.detail} ({what}: {change})."
+def _hurdle(step: StepDocument) -> str:
+    """Return what a stage would do."""
+    return f"In the way: {step.detail}; {step.before} becomes {step.after}."
 
 
 def _move(move: MoveDocument) -> str:
-    return f"{move.size} in {format_seconds(move.in_seconds)}"
+    return f"{move.size} {_in(move.in_seconds)}"
+
+
+def _in(span: timedelta) -> str:
+    """Return when something happens: `in 30s`; within half a second, `before the next cycle`."""
+    return f"in {format_seconds(span)}" if round(span.total_seconds()) > 0 else "before the next cycle"

@@ -6,6 +6,7 @@ the API lay out the same lines.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from autoscaler.rules import changes_proposals
 from autoscaler.text import count, listed
 from autoscaler.view.last_value import LastValue, MetricKey
 from autoscaler.view.metric import reading
+from autoscaler.view.notation import is_averaged
 from autoscaler.view.parts import memory_remarks
 from autoscaler.view.verdict import limits, resting, winner
 
@@ -26,6 +28,8 @@ _NAMED: Final = 5
 """Instances or samples that a line lists; it counts the others."""
 _MAX_FAILURES: Final = 2
 """Metrics without a value that the first line names."""
+_DIGITS: Final = 9
+"""A ratio times a number that it was divided by may differ from the exact one behind these."""
 _FORGOTTEN: Final = (
     "it is older than state.detail, and the last decision until that time in which something changed: the samples of "
     "the instances, the windows and the thresholds are no longer known"
@@ -158,8 +162,18 @@ def _cause(decision: Decision) -> str:
         return read if _reached(decision) is not None else asks
     if followed.on_fallback:
         return read
-    rounded = followed.detail.startswith("ratio ") and ": " not in followed.detail  # a calculation, and no cause
-    return asks if rounded else f"{reading(followed)}, {followed.detail}"  # it says which instances have no sample
+    return asks if _is_rounded(followed) else f"{reading(followed)}, {followed.detail}"
+
+
+def _is_rounded(metric: MetricOutcome) -> bool:
+    """Return whether a metric asks for its ratio times the instances that it counts, rounded up.
+
+    Else a tolerance, or an assumption about instances without a sample, keeps the size, and its detail says which.
+    """
+    counted = metric.proposal if is_averaged(metric.type, metric.target.type) else metric.ready
+    if metric.ratio is None or counted is None:
+        return False
+    return ceil(round(metric.ratio * counted, _DIGITS)) == metric.proposal
 
 
 def _reached(decision: Decision) -> int | None:

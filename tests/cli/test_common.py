@@ -32,7 +32,7 @@ def test_json_is_the_document_of_the_api(online: ServedScene, words: tuple[str, 
         (("get", "-o", "json"), "cpu: 60%/60%"),
         (("describe", "web"), "ScalingActive"),
         (("events",), "New size: 6"),
-        (("explain", "web"), "cpu 60% of 60%, within the tolerance of 10 %"),
+        (("explain", "web"), "cpu 60% of 60% asks for 6"),
     ],
 )
 def test_without_a_daemon_the_state_is_read(offline: Scene, words: tuple[str, ...], shown: str) -> None:
@@ -40,8 +40,8 @@ def test_without_a_daemon_the_state_is_read(offline: Scene, words: tuple[str, ..
     said = offline.run(*words)
     assert said.code == 0
     assert said.err.splitlines()[0] == (
-        "no daemon answers at http://127.0.0.1:1 (connection refused); the following is from its state in "
-        f"{offline.folder}. If it runs, name it with --config.file, --server or $AUTOSCALER_SERVER"
+        "no daemon answers at http://127.0.0.1:1 (connection refused); its state in "
+        f"{offline.folder} answers instead. If it runs, name it with --config.file, --server or $AUTOSCALER_SERVER"
     )
     assert shown in said.out
 

@@ -15,7 +15,7 @@ def test_explain_leads_with_the_cause_and_numbers_the_steps(online: ServedScene)
     said = online.run("explain", "web")
     assert said.code == 0
     assert said.lines[0].startswith("web (fleet/web), ")
-    assert said.lines[2] == "cpu 60% of 60%, within the tolerance of 10 %"
+    assert said.lines[2] == "cpu 60% of 60% asks for 6"
     assert "1.  cpu: within the tolerance of 10 % -> 6" in said.lines
     ahead = said.lines[said.lines.index("What would change it:") + 1 :]
     assert ahead[0].startswith("- To scale out it takes average cpu above 66%")
@@ -31,7 +31,7 @@ def test_a_failed_metric_shows_its_error(online: ServedScene) -> None:
 def test_at_selects_the_decision_that_was_in_force(online: ServedScene) -> None:
     """The size was set to 6 half a minute ago."""
     at = online.web.now.isoformat()
-    assert "within the tolerance of 10 %" in online.run("explain", "web", "--at", at).lines[2]
+    assert "asks for" in online.run("explain", "web", "--at", at).lines[2]
     assert online.run("explain", "web", "--at", "30s").lines[2] == "cpu 120% of 60% -> 6"
 
 

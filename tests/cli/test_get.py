@@ -13,7 +13,7 @@ from autoscaler.cli import get as cli_get
 from autoscaler.cli.tables.listing import HEADER, cells
 from autoscaler.cli.tables.notes import notes
 from autoscaler.layout import Screen
-from autoscaler.model import Direction, ManualControls, Pause
+from autoscaler.model import ManualControls, Override
 from autoscaler.view import reads
 from autoscaler.view.summary import Summary, summaries, summary
 from tests.cli.scene import Scene, ServedScene
@@ -177,20 +177,22 @@ def test_the_last_column_has_the_cause(online: ServedScene) -> None:
         said = online.run("get", "-o", form)
         rows = {line.split()[0]: line for line in said.lines}
         assert rows["broken"].endswith("   queue has no value: no answer")
-        assert rows["web"].endswith("   cpu 60% of 60%, within the tolerance of 10 %")
+        assert rows["web"].endswith("   cpu 60% of 60% asks for 6")
         assert said.err == ""
 
 
-def test_pauses_and_overrides_are_printed_below_the_table(online: ServedScene) -> None:
-    """They explain why a size does not change."""
+def test_a_pause_is_told_once_and_an_override_below_the_table(online: ServedScene) -> None:
+    """They explain why a size does not change. A pause stands in the column WHY already."""
     online.run("pause", "jobs", "--direction", "in", "--reason", "deploying")
     online.run("override", "web", "--min", "3", "--for", "2h")
     try:
         for form in ("table", "wide"):
-            said = online.run("get", "jobs", "web", "-o", form).err.splitlines()
-            assert re.fullmatch(r"jobs: scaling in is paused by \S+, until it is resumed: deploying", said[0])
+            said = online.run("get", "jobs", "web", "-o", form)
+            assert re.search(
+                r"^jobs .* scaling in paused by \S+ until it is resumed: deploying", said.out, re.MULTILINE
+            )
             assert re.fullmatch(
-                r"web: its bounds are overridden \(min 3\) by \S+, for another (2h|1h59m|119m|120m)", said[1]
+                r"web: its bounds are overridden \(min 3\) by \S+, for another (2h|1h59m|119m|120m)\n", said.err
             )
     finally:
         online.run("resume", "--all")
@@ -226,10 +228,10 @@ def test_instances_without_a_sample_stand_behind_the_cause() -> None:
 
 
 def test_many_notes_are_counted() -> None:
-    """Somebody may pause a whole fleet; the table stays on the screen."""
-    pause = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
-    paused = [summary(f"s{number}", scaler(QUEUE_15), decision(), pause, configured=True) for number in range(14)]
-    lines = notes(paused, None, NOW)
+    """Somebody may override a whole fleet; the table stays on the screen."""
+    given = ManualControls(override=Override(3, None, "ann", "", NOW, None))
+    found = [summary(f"s{number}", scaler(QUEUE_15), decision(), given, configured=True) for number in range(14)]
+    lines = notes(found, None, NOW)
     assert len(lines) == 11
     assert lines[-1] == "and 4 more; `autoscaler get -o wide` shows them"
 

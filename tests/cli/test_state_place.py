@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler import service
 from autoscaler.cli import find_daemon
 from autoscaler.errors import StateError
 from autoscaler.record import Retention, State
@@ -16,7 +17,7 @@ def defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
     """Return the service's folder and this user's; neither exists."""
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(find_daemon, "_SERVICE_FOLDER", tmp_path / "service")
+    monkeypatch.setattr(service, "STATE_FOLDER", tmp_path / "service")
     return tmp_path / "service", tmp_path / "home" / "autoscaler"
 
 
@@ -115,7 +116,7 @@ def test_no_command_chooses_one_of_two_states(
         State.open(None, folder, Retention()).close()
     monkeypatch.chdir(tmp_path)
     Path("autoscaler.yaml").write_text("adapters: {fleet: {type: memory, groups: {web: {}}}}\nautoscalers: []\n")
-    monkeypatch.setattr(find_daemon, "DEFAULT_CONFIG", tmp_path / "absent.yaml")
+    monkeypatch.setattr(service, "CONFIG", tmp_path / "absent.yaml")
     scene = Scene(offline.folder, offline.state, offline.web, offline.jobs, offline.daemon, {})
     said = scene.run(*command, AUTOSCALER_SERVER=offline.env["AUTOSCALER_SERVER"])
     assert said.code == 1

@@ -1,5 +1,7 @@
 """`pause`, `resume` and `override` use the API only."""
 
+from pathlib import Path
+
 import pytest
 
 from autoscaler.model import Direction
@@ -124,3 +126,11 @@ def test_without_a_daemon_steering_is_refused(offline: Scene) -> None:
             "no daemon answers at http://127.0.0.1:1 (connection refused), and only a daemon can do this; start it, or "
             "name it with --config.file, --server or $AUTOSCALER_SERVER\n"
         )
+
+
+def test_a_remedy_does_not_name_an_option_that_was_given(offline: Scene, tmp_path: Path) -> None:
+    """It did not help."""
+    config = tmp_path / "autoscaler.yaml"
+    config.write_text("{}\n")
+    said = offline.run("pause", "web", "--config.file", str(config))
+    assert said.err.endswith("start it, or name it with --server or $AUTOSCALER_SERVER\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler import service
 from autoscaler.cli import find_daemon, server
 from autoscaler.cli.options import Where
 from autoscaler.config import Settings
@@ -22,7 +23,7 @@ def places(online: ServedScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """No $AUTOSCALER_SERVER, no service on this machine, nothing at the default address, no pause."""
     env = {"STATE_DIRECTORY": str(tmp_path / "state"), "AUTOSCALER_SERVER": "", "RUNTIME_DIRECTORY": ""}
     monkeypatch.setattr(online, "env", env)
-    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", tmp_path / "no-service.sock")
+    monkeypatch.setattr(service, "CONTROL_SOCKET", tmp_path / "no-service.sock")
     monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", UNREACHABLE)
     yield
     online.run("resume", "--all", "--server", f"unix://{online.served.control_socket}")
@@ -99,7 +100,7 @@ def test_a_daemon_that_runs_another_file_is_not_changed(
     """With the wanted daemon down, the pause would reach autoscalers of the same names in another one."""
     file = tmp_path / "stopped.yaml"
     file.write_text("{}\n")
-    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(service, "CONTROL_SOCKET", online.served.control_socket)
     before = online.daemon.reloads
     said = online.run(*command, "--config.file", str(file))
     assert said.code == 1
@@ -108,7 +109,7 @@ def test_a_daemon_that_runs_another_file_is_not_changed(
 
 
 def test_without_options_the_services_socket_is_used(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(service, "CONTROL_SOCKET", online.served.control_socket)
     paused(online)
 
 
@@ -154,7 +155,7 @@ def test_a_user_whom_the_control_socket_refuses_can_still_read(
 ) -> None:
     """A pool's worker may reach the socket of its own user and must not use it."""
     monkeypatch.setattr(ControlSocket, "refuses", lambda self, uid: True)
-    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(service, "CONTROL_SOCKET", online.served.control_socket)
     monkeypatch.setattr(find_daemon, "_DEFAULT_SERVER", online.served.server.url)
     assert online.run("get", "web").lines[1].startswith("web ")
     said = online.run("pause", "jobs")
@@ -172,7 +173,7 @@ def test_a_socket_in_an_unreadable_folder_is_skipped(
     def closed(path: Path, **_: object) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(find_daemon, "_SERVICE_SOCKET", online.served.control_socket)
+    monkeypatch.setattr(service, "CONTROL_SOCKET", online.served.control_socket)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "exists", closed)

@@ -74,7 +74,7 @@ def test_a_failure_says_where_it_is_written_and_explains_the_decision(project: P
     code, text = project.run()
     assert code == 1
     assert f"{project.tests}:1:" in text
-    assert "queue 10 of 10, within the tolerance of 10 %" in text
+    assert "queue 10 of 10 asks for" in text
     assert text.splitlines()[-1] == "0 passed, 1 failed"
 
 

@@ -23,7 +23,7 @@ from autoscaler.model import (
 from autoscaler.record import Record
 from autoscaler.rules.fallback import MetricFallback
 from autoscaler.view.story import Kind, story, why
-from tests.decide.build import CPU_60, NOW, metric, samples, scaler, state
+from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
 from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
 
@@ -60,16 +60,26 @@ def test_a_scale_out_leads_with_its_cause() -> None:
     assert why(apply_outcome(made, Written(2))) == "inflight 13 of 10 -> 2"
 
 
-@pytest.mark.parametrize(("each", "percent"), [(11_000, "10"), (9_500, "10")])
-def test_a_size_within_the_tolerance_says_so(each: int, percent: str) -> None:
+def test_a_size_that_a_tolerance_keeps_says_so() -> None:
+    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([11_000]),)), History(), NOW)
+    assert why(made) == "inflight 11 of 10, within the tolerance of 10 %"
+
+
+def test_a_shared_size_that_a_tolerance_keeps_says_so() -> None:
+    """The value is divided by the size, and not by the instances that are ready."""
+    assert why(decide(scaler(QUEUE_15), Observation(state(3), (value(46_000),)), History(), NOW)) == (
+        "queue 15.33 of 15, within the tolerance of 10 %"
+    )
+    assert why(decide(scaler(QUEUE_15), Observation(state(3), (value(44_000),)), History(), NOW)) == (
+        "queue 14.67 of 15 asks for 3"
+    )
+
+
+@pytest.mark.parametrize("each", [6_000, 9_500, 10_000])
+def test_a_size_that_rounding_keeps_shows_what_the_metric_asks_for(each: int) -> None:
+    """The calculation, `ratio 0.600 x 1 ready`, is the metric's own line. No tolerance keeps the size."""
     made = decide(scaler(INFLIGHT), Observation(state(1), (samples([each]),)), History(), NOW)
-    assert why(made) == f"inflight {each / 1000:g} of 10, within the tolerance of {percent} %"
-
-
-def test_a_size_that_rounding_keeps_shows_what_the_metric_asks_for() -> None:
-    """The calculation, `ratio 0.600 x 1 ready`, is the metric's own line."""
-    made = decide(scaler(INFLIGHT), Observation(state(1), (samples([6_000]),)), History(), NOW)
-    assert why(made) == "inflight 6 of 10 asks for 1"
+    assert why(made) == f"inflight {each / 1000:g} of 10 asks for 1"
 
 
 def test_a_size_held_by_a_window_shows_the_recommendation_and_its_age() -> None:

@@ -49,31 +49,28 @@ def test_at_the_maximum_a_metric_that_asks_for_more_is_shown_with_max_replicas()
     out, into = ways(queue(Diary(scaler(QUEUE_15, maximum=5), 5), 375))
     assert out == (
         "The metrics ask for more already: average queue 75, above 16.5, asks for 25.\n"
-        "  In the way: maxReplicas is 5 (TooManyReplicas: 25 -> 5)."
+        "  In the way: maxReplicas is 5; 25 becomes 5."
     )
     assert into.startswith("To scale in it takes average queue below 12")
 
 
 def test_at_the_maximum_a_metric_at_its_target_is_shown_with_both_conditions() -> None:
     out, _ = ways(queue(Diary(scaler(QUEUE_15, maximum=5), 5), 75))
-    assert out == (
-        "To scale out it takes average queue above 16.5.\n  In the way: maxReplicas is 5 (TooManyReplicas: 6 -> 5)."
-    )
+    assert out == ("To scale out it takes average queue above 16.5.\n  In the way: maxReplicas is 5; 6 becomes 5.")
 
 
 def test_at_the_minimum_a_metric_that_asks_for_less_is_shown_with_min_replicas() -> None:
     told = queue(Diary(scaler(QUEUE_15, minimum=2), 2), *[1] * 30)
     assert ways(told)[1] == (
         "The metrics ask for less already: average queue 0.5, below 7.5, asks for 1.\n"
-        "  In the way: minReplicas is 2 (TooFewReplicas: 1 -> 2)."
+        "  In the way: minReplicas is 2; 1 becomes 2."
     )
 
 
 def test_an_empty_queue_is_shown_once() -> None:
     told = queue(Diary(scaler(QUEUE_15, minimum=1), 1), *[0] * 30)
     assert ways(told)[1] == (
-        "The metrics ask for less already: average queue 0, asks for 0.\n"
-        "  In the way: minReplicas is 1 (TooFewReplicas: 0 -> 1)."
+        "The metrics ask for less already: average queue 0, asks for 0.\n  In the way: minReplicas is 1; 0 becomes 1."
     )
 
 
@@ -81,7 +78,7 @@ def test_a_window_is_shown_beside_a_metric_that_asks_for_less() -> None:
     told = queue(Diary(scaler(QUEUE_15), 4), 60, 15)
     assert ways(told)[1] == (
         "The metrics ask for less already: average queue 3.75, below 11.25, asks for 1; at the earliest to 1 in 5m.\n"
-        "  In the way: 4 was recommended 30s ago, within the window of 5m (ScaleDownStabilized: 1 -> 4)."
+        "  In the way: 4 was recommended 30s ago, within the window of 5m; 1 becomes 4."
     )
 
 
@@ -90,7 +87,7 @@ def test_policies_are_shown_beside_a_metric_that_asks_for_more() -> None:
     told = queue(Diary(scaler(QUEUE_15, behavior=Behavior(rules, _RULES)), 3), 450, 450)
     assert ways(told)[0] == (
         "The metrics ask for more already: average queue 112.5, above 16.5, asks for 30; at the earliest to 5 in 45s.\n"
-        "  In the way: the scaleUp policies allow 4 for now (ScaleUpLimit: 30 -> 4)."
+        "  In the way: the scaleUp policies allow 4 for now; 30 becomes 4."
     )
 
 
@@ -98,7 +95,7 @@ def test_a_disabled_direction_has_no_time() -> None:
     rules = replace(_RULES, select_policy=SelectPolicy.DISABLED)
     told = queue(Diary(scaler(QUEUE_15, behavior=Behavior(rules, _RULES)), 3), 450)
     out, _ = ways(told)
-    assert "In the way: the scaleUp policies allow 3 for now (ScaleUpLimit: 30 -> 3)." in out
+    assert "In the way: the scaleUp policies allow 3 for now; 30 becomes 3." in out
     assert "at the earliest" not in out
 
 
@@ -142,14 +139,14 @@ def test_a_failed_metric_prevents_scale_in() -> None:
 def test_a_pause_is_shown_with_its_user_and_end() -> None:
     paused = ManualControls(Pause(Direction.BOTH, "ann", "load test", NOW, None))
     out, _ = ways(queue(Diary(scaler(QUEUE_15), 3, paused), 300))
-    assert "In the way: paused by ann until it is resumed: load test (Paused: 6 -> 3)." in out
+    assert "In the way: paused by ann until it is resumed: load test; 6 becomes 3." in out
 
 
 def test_a_hold_of_the_target_is_shown() -> None:
     rollout = replace(state(3), hold=Hold(scale_out=HoldReason("Deploying", "a deployment is under way")))
     diary = Diary(scaler(QUEUE_15), 3)
     diary.step(value(300_000), target=rollout)
-    assert "In the way: a deployment is under way (Deploying: 6 -> 3)." in ways(diary.explained())[0]
+    assert "In the way: a deployment is under way; 6 becomes 3." in ways(diary.explained())[0]
 
 
 def test_a_dry_run_says_that_it_writes_nothing() -> None:

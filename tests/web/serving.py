@@ -159,7 +159,9 @@ def serving(
     web_config = None if config is None else load_web_config(config)
     with TemporaryDirectory() as folder:  # the path of a test's own folder may be too long for a socket
         control_socket = Path(folder, "control.sock")
-        server = WebServer(sources, listen, web_config, log, pages(sources, log), control_socket, limits)
+        server = WebServer(
+            sources, listen, web_config, log, pages(sources, log, control_socket), control_socket, limits
+        )
         try:
             server.start()
             with requests.Session() as session, unix_session(control_socket) as control:

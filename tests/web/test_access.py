@@ -207,7 +207,10 @@ def test_a_reader_sees_no_forms_and_the_reason(daemon: Daemon, config: Path) -> 
     with serving(daemon, config) as served:
         of_reader = served.get("/autoscalers/web", auth=("scraper", PASSWORD)).text
         of_ann = served.get("/autoscalers/web", auth=(ANN, PASSWORD)).text
-    assert "Read-only here. Run: <code>autoscaler pause web</code>" in of_reader
+    assert (
+        "Read-only here. Run: <code>autoscaler pause web --config.file=/etc/autoscaler/autoscaler.yaml</code>"
+        in of_reader
+    )
     assert "hx-post" not in of_reader
     assert "hx-post" in of_ann
 

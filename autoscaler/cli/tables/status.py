@@ -11,8 +11,6 @@ from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
 
 _SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
 _CONNECTIONS: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER", "LAST FAILURE")
-DOWN: Final = "State:          down"
-"""In place of `daemon_lines` when no daemon answers."""
 
 
 def daemon_lines(daemon: DaemonStatus, now: datetime) -> Sequence[str]:

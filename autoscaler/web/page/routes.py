@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from mimetypes import guess_type
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
@@ -18,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
 from autoscaler.record import Cut
+from autoscaler.service import CONTROL_SOCKET
 from autoscaler.times import last_time
 from autoscaler.view.explanation import Explanation
 from autoscaler.view.parameters import ExplainParameters, HistoryParameters
@@ -49,9 +51,9 @@ _REFRESH: Final = "HX-Request"
 _TIME_FORMS: Final = "10m (ago), 14:30 or 2026-01-31T14:30 (UTC)"
 
 
-def pages(sources: Sources, logger: Logger) -> Sequence[BaseRoute]:
-    """Return the page's routes for the server's application."""
-    page = _Page(sources, logger)
+def pages(sources: Sources, logger: Logger, control: Path) -> Sequence[BaseRoute]:
+    """Return the page's routes for the server's application. `control`: the control socket, for commands it shows."""
+    page = _Page(sources, logger, control)
     return (
         Route("/", page.handler(page.overview)),
         Route("/autoscalers/{name}", page.handler(page.autoscaler)),
@@ -85,9 +87,10 @@ class _StaticFiles:
 class _Page:
     """The handlers. Each makes one page on a thread."""
 
-    def __init__(self, sources: Sources, logger: Logger) -> None:
+    def __init__(self, sources: Sources, logger: Logger, control: Path) -> None:
         self._sources = sources
         self._logger = logger
+        self._control = control
         self._work = sources.work
         self._reads = sources.reads()
         self._forms = Forms(sources, logger)
@@ -152,6 +155,7 @@ class _Page:
             user=request.scope["user"],
             may_change=request.scope["may_change"],
             answer=request.scope.get("answer", ""),
+            pause_command=self._pause_command(name),
             cuts=self._cuts(),
         )
 
@@ -159,6 +163,13 @@ class _Page:
         """Make the change that a form asks for, and answer with the autoscaler's page as it then is."""
         request.scope["answer"] = await self._forms.submitted(request)
         return await self.handler(self.autoscaler)(request)
+
+    def _pause_command(self, name: str) -> str:
+        """Return the command that pauses an autoscaler of this daemon. A command finds the service by itself."""
+        words = ["autoscaler", "pause", name]
+        if self._control != CONTROL_SOCKET:
+            words.append(f"--config.file={self._sources.settings().path.absolute()}")
+        return join(words)
 
     def _cuts(self) -> Sequence[Cut]:
         """Return what the state has deleted because it had grown too large."""

@@ -10,7 +10,6 @@ import typer
 
 from autoscaler.cli.find_daemon import state_place
 from autoscaler.cli.options import (
-    DEFAULT_CONFIG,
     ConfigFile,
     OutputForm,
     Since,
@@ -24,6 +23,7 @@ from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.record import Archive
+from autoscaler.service import CONFIG
 from autoscaler.text import clean
 from autoscaler.version import VERSION
 from autoscaler.whatif.commands.pasts import Sources, past_of
@@ -115,12 +115,15 @@ def replay(
         raise typer.BadParameter("needs --prometheus; the state knows the size", param_hint="--size")
     failed = False
     with exit_on_error():
-        running = config_file or (candidate[0] if candidate and not DEFAULT_CONFIG.exists() else DEFAULT_CONFIG)
+        running = config_file or (candidate[0] if candidate and not CONFIG.exists() else CONFIG)
         files = candidate or [running]
         tried = [_Tried(label, load(file)) for label, file in zip(_labels(files), files, strict=True)]
         url, folder, settings = state_place(running)
         ran = None if settings is None else _Tried("", settings)
         chosen = _chosen(tried[0].settings, names)
+        if config_file is None:
+            note = f"without --config.file, the state and the limits of what ran are those that {running} names"
+            typer.echo(clean(note), err=True)
         found = list[Comparison]()
         with nullcontext() if prometheus is not None else Archive.open_archive(url, folder) as archive:
             sources = Sources(archive, tried[0].settings, prometheus, size)

@@ -31,6 +31,7 @@ from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
 from autoscaler.rules.schedules import Schedules
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.web import page
+from autoscaler.web.page import routes
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import CPU_60, QUEUE_15, metric, samples, scaler
 from tests.decide.build import state as of_size
@@ -287,7 +288,8 @@ def test_a_client_that_may_not_make_changes_sees_a_command_and_no_forms(site: Se
     refused = site.get("/autoscalers/web").text
     allowed = site.control.get("http://localhost/autoscalers/web", timeout=10).text
 
-    assert "Read-only here. Run: <code>autoscaler pause web</code>" in refused
+    config = "/etc/autoscaler/autoscaler.yaml"
+    assert f"Read-only here. Run: <code>autoscaler pause web --config.file={config}</code>" in refused
     assert "hx-post" not in refused
     assert 'name="action" value="pause"' in allowed
     assert f"recorded with your name, {THIS_USER}" in allowed
@@ -362,3 +364,11 @@ def test_the_table_over_time_has_a_cell_for_each_heading(tmp_path: Path) -> None
     assert [line.count("<td>") + line.count("<th") for line in lines] == [6, 6]
     assert "<td>not read</td>" in lines[0]
     assert "<td>60 (60)</td>" in lines[1]
+
+
+def test_the_command_of_a_reader_finds_the_daemon_that_serves_the_page(
+    site: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command without options finds the service alone."""
+    monkeypatch.setattr(routes, "CONTROL_SOCKET", site.control_socket)
+    assert "Run: <code>autoscaler pause web</code>" in site.get("/autoscalers/web").text
