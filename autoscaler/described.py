@@ -48,7 +48,7 @@ def _alias(cls: type[Any], name: str) -> str:
 
 
 def _docstrings(cls: type[Any]) -> Mapping[str, str]:
-    """Return the docstring of each field. A field that a class declares anew has the docstring of that class alone."""
+    """Return the docstring of each field. A field that a class declares again has the docstring of that class alone."""
     found: dict[str, str] = {}
     for each in reversed(cls.__mro__):
         if each is not BaseModel:

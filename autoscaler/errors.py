@@ -166,5 +166,5 @@ def named(error: BaseException) -> str:
 
 
 def bug(error: BaseException) -> str:
-    """Return the same for readers, with the remedy."""
+    """Return the exception as `named` does, with the remedy."""
     return f"{named(error)}; this is a bug, please report it"

@@ -121,7 +121,7 @@ class AwsEcs(Adapter):
         return found
 
     def _describe_in(self, cluster: str, own: Sequence[str], call: Call) -> Iterator[tuple[str, Raw | TargetError]]:
-        """Yield the same for services of one cluster."""
+        """Yield the answers for the services of one cluster."""
 
         def ask(batch: Sequence[str]) -> Iterator[Raw]:
             wanted = {"cluster": cluster, "services": batch, "include": ["TAGS"]}

@@ -91,7 +91,7 @@ def states(output: bytes, targets: Sequence[TargetRef], program: str) -> Mapping
 
 
 def outcome(output: bytes, change: ScaleChange, program: str) -> ScaleOutcome:
-    """Return what a write came to. Raises TargetError: TargetUnavailable when the output is wrong."""
+    """Return the outcome of a write. Raises TargetError: TargetUnavailable when the output is wrong."""
     try:
         answer = decoded(output, messages.ScaleAnswer)
     except Malformed as error:

@@ -32,7 +32,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job."""
+    """A job of Nomad."""
 
     create_index: int
     """Differs when a job was purged and registered again."""

@@ -113,7 +113,7 @@ class Keeper:
         return filter(None, map(self._troubles.get, _events(name)))
 
     def upkeep(self, name: str) -> Upkeep:
-        """Return the upkeep of a configured pool; within `pools`."""
+        """Return the upkeep of a configured pool. Call it while you hold `pools`."""
         return self._upkeep[name]
 
     def _run(self) -> None:

@@ -55,7 +55,7 @@ class _Connection(Harness):
         self.adapter = self._build(dry_run=False)
 
     def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        """Close the adapter and build it anew."""
+        """Close the adapter and build it again."""
         self.close()
         self.adapter = self._build(dry_run=dry_run)
         return self.adapter

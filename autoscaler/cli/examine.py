@@ -112,7 +112,7 @@ def _examined(adapter: Adapter, target: TargetRef) -> Iterator[Finding]:
 
 
 def _tried(label: str, what: str, test: str, attempt: Callable[[Call], str | None], call: Call) -> Finding:
-    """Return what a write test came to. `what`: the beginning of the finding's text. `test`: its name."""
+    """Return the result of a write test. `what`: the beginning of the finding's text. `test`: its name."""
     try:
         answer = attempt(call)
         return Finding(label, f"{what}not tested: this adapter has no {test}" if answer is None else f"{what}{answer}")

@@ -190,7 +190,7 @@ class _Listing:
         ]
 
     def _fitting(self, found: Summary, row: Sequence[str]) -> Sequence[str]:
-        """Return the row; without WHY if that stands below and nobody has to do anything about it."""
+        """Return the row; without WHY if that stands below and needs no action."""
         return row if self._table.has_room or found.level in (Level.ERROR, Level.WARNING) else (*row[:-1], "")
 
 

@@ -106,7 +106,7 @@ class _LongSince(dict[str, Sighting]):
     """
 
     def get(self, key: str, default: object = None) -> Sighting:  # noqa: ARG002 - dict's signature
-        """Return the same for every instance."""
+        """Return the same object for every instance."""
         return Sighting(_LONG_AGO, True, _LONG_AGO)
 
 

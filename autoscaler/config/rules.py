@@ -91,7 +91,7 @@ def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]
 def _check_metric(
     metric: Mapping[str, Any], body: Mapping[str, Any], loc: Loc, connections: Connections, problems: Problems
 ) -> None:
-    """Adds a Utilization without a capacity."""
+    """Add an error for a Utilization target without a capacity."""
     target = metric.get("target")
     ref = body.get("scaleTargetRef")
     adapter = ref.get("adapter") if isinstance(ref, dict) else None

@@ -8,7 +8,7 @@ from autoscaler.model import AwaitingDrain, Call
 
 
 class Attempt(NamedTuple):
-    """What an attempt came to."""
+    """The result of an attempt."""
 
     done: bool
     """Whether the instance is drained; else the next attempt follows after a pause."""

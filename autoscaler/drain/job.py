@@ -71,7 +71,7 @@ class Job:
 
     @property
     def failed(self) -> bool:
-        """Whether its thread has ended without a result, so that another one is to begin anew."""
+        """Whether its thread has ended without a result, so that the drain must begin again."""
         return self.over.is_set() and not self.report.released
 
     def wait_for_turn(self, detail: str) -> None:

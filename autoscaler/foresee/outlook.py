@@ -58,7 +58,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a row of equal cycles would come to."""
+    """The result of a row of equal cycles."""
 
     move: Move | None
     """The first change; None: there is none."""
@@ -144,7 +144,7 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
 
 
 def _hurdles(decision: Decision) -> Sequence[Step]:
-    """What it did to the number after the metrics."""
+    """Return the steps after the metrics that changed the size."""
     return [
         step
         for step in decision.trace

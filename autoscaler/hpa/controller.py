@@ -87,7 +87,7 @@ class Asked(ABC):
 
 
 class Wanted(NamedTuple):
-    """What a reconcile comes to."""
+    """The result of a reconcile."""
 
     current: int | None
     """The target's size; None: it could not be read."""
@@ -171,7 +171,7 @@ class Controller:
         return self._by_metrics(current, asked, goal, waits=waits)
 
     def measured(self, measured: Sequence[Measured]) -> None:
-        """Take what the metrics came to. Only the first call counts."""
+        """Set the results of the metrics. Only the first call counts."""
         if self._measured is None:
             self._measured = measured
             self.metrics = tuple([each.outcome for each in measured])
@@ -261,7 +261,7 @@ class Controller:
         return self.scaler.options.scale_to_zero and self.conditions.is_true(ConditionType.SCALED_TO_ZERO)
 
     def _by_metrics(self, current: int, asked: Asked, goal: Goal | None, *, waits: bool) -> Wanted:
-        """Return what the metrics and the goal come to. `waits`: a zero of the autoscaler's own may end now."""
+        """Return the proposal of the metrics and the goal. `waits`: a zero of the autoscaler's own may end now."""
         bounds, minimum = asked.bounds, asked.bounds.minimum
         winner = self._measure(current, asked)
         proposal = None if winner is None else winner.outcome.proposal

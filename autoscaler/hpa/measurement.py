@@ -1,4 +1,4 @@
-"""What all metrics of an autoscaler come to in one cycle."""
+"""The result of all metrics of an autoscaler in one cycle."""
 
 from collections.abc import Sequence
 from datetime import datetime

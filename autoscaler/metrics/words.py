@@ -31,7 +31,7 @@ _ACTIONS: Final = {Direction.OUT: Action.SCALE_UP, Direction.IN: Action.SCALE_DO
 
 
 class Error(StrEnum):
-    """Who can resolve a failure, as a label."""
+    """The party that can resolve a failure, as a label."""
 
     SPEC = "spec"
     """The author of the configuration: a retry does not help."""

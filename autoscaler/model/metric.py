@@ -1,4 +1,4 @@
-"""What one metric came to in one cycle."""
+"""The result of one metric in one cycle."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _MAJORITY: Final = 0.5
 
 
 class MetricOutcome(Struct, frozen=True, gc=False, array_like=True):
-    """What one metric came to."""
+    """The result of one metric."""
 
     name: str
     type: MetricType

@@ -103,7 +103,7 @@ class Observation(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True):
-    """What one batch saw."""
+    """The observations of one batch."""
 
     observations: Mapping[str, Observation]
     """By the autoscaler's name; every one asked for."""

@@ -40,7 +40,7 @@ class ConfiguredRule:
 
     @property
     def queries(self) -> Iterable[Query]:
-        """What it asks Prometheus for beside the metrics' own queries."""
+        """The rule's own queries, beside those of the metrics."""
         return ()
 
     def with_queries(self, change: Callable[[Query], Query]) -> Self:  # noqa: ARG002 - it has none

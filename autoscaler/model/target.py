@@ -1,4 +1,4 @@
-"""What a target looks like and what a write to it comes to: the values of the adapter contract."""
+"""The state of a target and the outcome of a write to it: the values of the adapter contract."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -266,7 +266,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Nothing was written: somebody changed the target since it was observed. The next cycle decides anew."""
+    """Nothing was written: somebody changed the target since it was observed. The next cycle decides again."""
 
     message: str
 

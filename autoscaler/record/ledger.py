@@ -350,7 +350,7 @@ class Ledger:
         return self._identify(target) if known is None else known
 
     def _read_anew(self, new: frozenset[Key]) -> None:
-        """Drop the memories of these and of autoscalers not followed. Another daemon may have scaled the new ones."""
+        """Drop the memories of these autoscalers, which another daemon may have scaled, and of those not served."""
         keys = self._followed or frozenset()
         self._unread = new if self._unread is None else (self._unread & keys) | new
         stay = keys - new

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 
 class Lock(Enum):
-    """What only one transaction of a state does at a time."""
+    """A task that only one transaction of a state does at a time."""
 
     OPENING = "opening"
     """Create the tables."""

@@ -97,7 +97,7 @@ class ShownReset(ShownDetail):
         return cls(reset_by=f"{last}; to prevent this, {memory.remedy}")
 
     def as_lines(self) -> Iterable[Line]:
-        """Yield it."""
+        """Yield the line of the terminal."""
         if self.reset_by is not None:
             yield Line("Deployments", self.reset_by)
 

@@ -64,7 +64,7 @@ class Policies:
         self._builder.close([] if self._adapter is None else [self._adapter])
 
     def look(self, known: Origins) -> Finding:
-        """Return what is found now. On a thread of its own."""
+        """Return the policies that the back end has now. Runs on a thread of its own."""
         namespaces = granted_namespaces(self.name, known.main.grants)
         now = self._clock.now()
         call = Call(now, self._clock.monotonic() + DEADLINE_SECONDS)

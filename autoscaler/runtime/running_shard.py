@@ -94,7 +94,7 @@ class Ports:
         self.actuator.announce(decisions, call)
 
     def _with_reports(self, scalers: Sequence[Autoscaler], observed: Observed) -> Observed:
-        """Return the observation with what has become of the targets' drains by now."""
+        """Return the observation with the present state of the targets' drains."""
         if self.drainer is None:
             return observed
         reports = {scaler.name: self.drainer.reports(scaler.target) for scaler in scalers}

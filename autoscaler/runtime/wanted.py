@@ -11,7 +11,7 @@ from autoscaler.target.scaled import Identify
 
 @dataclass(frozen=True, slots=True)
 class WantedAdapter:
-    """The arguments of a shard's adapter. The adapter is built anew only if they change."""
+    """The arguments of a shard's adapter. The adapter is built again only if they change."""
 
     section: AdapterSection
     dry_run: bool

@@ -1,4 +1,4 @@
-"""Compares what came of a scenario with what its test expects."""
+"""Compares the result of a scenario with the expectations of its test."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

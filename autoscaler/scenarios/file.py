@@ -197,7 +197,7 @@ class Event(Section):
 
     @property
     def subject(self) -> str:
-        """What it happens to, as it is written."""
+        """The autoscaler, source or connection that the event affects, as the file names it."""
         return str(getattr(self, self.verb))
 
 

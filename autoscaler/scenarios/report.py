@@ -1,4 +1,4 @@
-"""What came of tests, as text and as JUnit's XML."""
+"""The results of tests, as text and as JUnit's XML."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from autoscaler.text import clean
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What came of one file."""
+    """The results of one file."""
 
     path: Path
     results: Sequence[Result] = ()

@@ -1,4 +1,4 @@
-"""Runs tests and keeps what came of them."""
+"""Runs tests and keeps their results."""
 
 import time
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _MAX_EXPLAINED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one test."""
+    """The result of one test."""
 
     scenario: Scenario
     seconds: float

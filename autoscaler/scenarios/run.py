@@ -57,7 +57,7 @@ class _Log:
     info = warning = debug
 
     def error(self, event: str, **keys: Any) -> None:
-        """Keep it."""
+        """Keep the error for the report."""
         self._errors.append(f"{event}: {keys.get('error', '')}")
 
 

@@ -32,7 +32,7 @@ _POLL_SECONDS: Final = 0.02
 
 
 class _Scheduler(BlockingScheduler):  # type: ignore[misc]  # APScheduler ships no types
-    """Runs its loop on a thread of ours, which can be begun anew."""
+    """Runs its loop on a thread of this package, which can be started again."""
 
     def start(self) -> None:
         """Let jobs be due. Starts no thread."""

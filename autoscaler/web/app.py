@@ -28,7 +28,7 @@ def application(sources: Sources, logger: Logger, *, with_users: bool, pages: Se
 
     @cache
     def document() -> Any:
-        """Made for who asks: reading the docstrings of all fields takes a daemon 6 MiB and a tenth of its start."""
+        """Built for the first client that asks: reading the docstrings takes 6 MiB and a tenth of the start."""
         return openapi(operations, with_users=with_users)
 
     async def describe(request: Request) -> Response:  # noqa: ARG001 - starlette's signature

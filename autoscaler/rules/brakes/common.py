@@ -67,7 +67,7 @@ class BrakeRule(Part, ABC):
 
     @staticmethod
     def is_same(before: Any, after: Any) -> bool:
-        """Return whether two causes are one. Another one starts the brake anew, which is an event."""
+        """Return whether two causes are the same. Another cause starts the brake again, which is an event."""
         return bool(before == after)
 
     @abstractmethod

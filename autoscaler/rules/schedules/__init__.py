@@ -115,7 +115,7 @@ class Schedules(Rule):
         return Schedules(tuple([_within(each, ceiling) for each in self.entries]))
 
     def prepare(self, at: datetime) -> None:
-        """Make today's windows of all entries: those of 20,000 entries take seconds."""
+        """Compute today's windows of all entries in advance: those of 20,000 entries take seconds."""
         self.open_at(at)
 
     def open_at(self, at: datetime) -> Sequence[ScheduleEntry]:

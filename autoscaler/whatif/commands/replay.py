@@ -1,4 +1,4 @@
-"""`autoscaler replay`: what configurations would have come to in the past."""
+"""`autoscaler replay`: the results of other configurations in the past."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext

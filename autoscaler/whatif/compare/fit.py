@@ -18,7 +18,7 @@ _FARTHEST_HOURS: Final = 0.03
 
 
 class Fit(Document):
-    """What the configuration that ran came to, and what it comes to when it is simulated, over the same time."""
+    """The results of the configuration that ran, real and simulated, over the same time."""
 
     seconds: float
     """The time in which the daemon wrote sizes."""
