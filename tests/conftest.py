@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,9 @@ from xdist.workermanage import WorkerController
 
 from tests import loaded
 from tests.parallel import Units, end_processes_of, longest_first
+
+# Assertions of what tests share, rehearsals among it, then show their values, too.
+pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__).parent.iterdir() if each.is_dir()))
 
 # A shell without job control starts background processes with SIGINT ignored, and every process that a test starts
 # would inherit that. The tests of Ctrl-C need the default.

@@ -46,7 +46,7 @@ def test_a_process_suspended_between_two_readings_reads_again() -> None:
 
     clock = Held()
     assert clock.moment().booted - SystemClock().moment().booted < timedelta(seconds=0.1)
-    assert clock.looks == 2
+    assert clock.looks >= 2
 
 
 def test_two_processes_have_the_same_boot_id() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
 import pytest
@@ -32,7 +32,8 @@ def test_at_selects_the_decision_that_was_in_force(online: ServedScene) -> None:
     """The size was set to 6 half a minute ago."""
     at = online.web.now.isoformat()
     assert "asks for" in online.run("explain", "web", "--at", at).lines[2]
-    assert online.run("explain", "web", "--at", "30s").lines[2] == "cpu 120% of 60% -> 6"
+    ago = int((datetime.now(UTC) - online.web.now).total_seconds()) + 29
+    assert online.run("explain", "web", "--at", f"{ago}s").lines[2] == "cpu 120% of 60% -> 6"
 
 
 def times_of(scene: ServedScene) -> dict[str, str]:

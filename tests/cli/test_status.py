@@ -67,7 +67,7 @@ def test_a_lost_lease_is_shown() -> None:
     assert not any("Lease" in line for line in daemon_lines(daemon(), NOW))
 
 
-def test_what_is_refused_is_named_below_its_grant() -> None:
+def test_refused_files_are_named_below_their_grant() -> None:
     """A team finds its mistake without the daemon's log."""
     shop = GrantStatus(name="shop", autoscalers=1, refused=2, problems=("web.yaml:2:1: it is wrong\x1b",))
     lines = list(grant_lines(daemon(grants=(shop,))))

@@ -62,7 +62,9 @@ EXPR = "autoscalers[0].metrics[0].external.query.expr"
         "1 > 2",
     ],
 )
-def test_what_the_offline_parser_refuses_is_an_error_of_check_and_a_warning_of_run(tmp_path: Path, expr: str) -> None:
+def test_an_expression_that_the_offline_parser_refuses_is_an_error_of_check_and_a_warning_of_run(
+    tmp_path: Path, expr: str
+) -> None:
     """A daemon in front of VictoriaMetrics did not start, although the server answers it. Its neighbour is served."""
     text = f"{{expr: '{expr}'}}"
     file = written(tmp_path, autoscaler("web", text), autoscaler("fine", "{expr: load}"))
@@ -93,7 +95,7 @@ def test_a_shared_query_is_judged_by_its_own_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("judge", [False, True])
 @pytest.mark.parametrize("query", ["{expr: 'x[5m]'}", "{expr: '\"x\"'}", "{ref: absent}", "{expr: ''}"])
 @pytest.mark.parametrize("source", ["default", "victoria"])
-def test_what_no_server_can_answer_is_an_error_everywhere(
+def test_an_expression_that_no_server_can_answer_is_an_error_everywhere(
     tmp_path: Path, query: str, source: str, *, judge: bool
 ) -> None:
     """A range vector, a text, and a query that does not exist."""
@@ -117,7 +119,7 @@ def test_a_sum_in_a_pods_metric_is_an_error_of_check_and_a_warning_of_run(tmp_pa
 @pytest.mark.parametrize(
     "form", ["sum(rate(x{{asg='{}'}}))", "raet(x{{asg='{}'}}[5m])", "{{asg=~'.*'}} * x{{asg='{}'}}"]
 )
-def test_what_the_offline_parser_refuses_is_not_merged(form: str) -> None:
+def test_an_expression_that_the_offline_parser_refuses_is_not_merged(form: str) -> None:
     """The meaning of a merged answer follows from the syntax."""
     questions = [ask(form.format(value)) for value in "ab"]
     assert {each.expr for each in plan(questions)} == {each.expr for each in questions}

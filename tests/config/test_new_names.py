@@ -26,7 +26,7 @@ def test_known_names_and_those_that_come_back_within_the_hour_count_once() -> No
     assert not names.admitting((), 10)("shop", 1, "another")
 
 
-def test_what_is_remembered_of_names_ends_with_the_hour() -> None:
+def test_counted_names_are_forgotten_after_an_hour() -> None:
     names = NewNames()
     for hour in range(5):
         admit = names.admitting((), hour * HOUR)

@@ -184,7 +184,7 @@ def test_a_long_expression_is_cut_in_a_message() -> None:
 
 
 @pytest.mark.parametrize("expr", ["x[5m]", "(x[5m])", "x[1h:1m]", '"text"', "('text')"])
-def test_what_is_no_number_for_any_server_is_an_error(expr: str) -> None:
+def test_an_expression_that_is_no_number_for_any_server_is_an_error(expr: str) -> None:
     with pytest.raises(ValueError, match=r"the expression is a (range of samples|string)"):
         parse(expr)
 

@@ -189,7 +189,7 @@ def test_a_new_main_file_is_applied_to_versions_in_force(folders: Folders) -> No
     assert "api.yaml" in problems(taken, "pay")
 
 
-def test_what_a_grant_now_allows_is_read_again(folders: Folders) -> None:
+def test_a_file_that_a_changed_grant_allows_is_read_again(folders: Folders) -> None:
     path = folders.write("shop", "web.yaml", scaler("web"))
     before = load(folders.path)
     assert names(before) == []

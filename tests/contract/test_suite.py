@@ -1,6 +1,6 @@
 """The suite itself: an adapter that breaks a promise fails the promise's test, with a helpful message."""
 
-import time
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -32,6 +32,7 @@ from autoscaler.target import (
 from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.memory.harness import SETTINGS, MemoryHarness
 from tests.replaced import replace
+from tests.waiting import PATIENCE_SECONDS
 
 Promise = Callable[[AdapterContract, Harness], None]
 
@@ -121,13 +122,15 @@ class CountsWhatLeaves(Broken):
 
 
 class SharesItsDeadline(Broken):
-    """Each call uses the deadline of the last call."""
+    """Of calls side by side, each uses the deadline of the last one."""
 
     concurrent_writes = 4
+    meeting = threading.Barrier(concurrent_writes, timeout=PATIENCE_SECONDS)
 
     def check(self, call: Call) -> None:
         self.call = call
-        time.sleep(0.05)
+        if threading.current_thread() is not threading.main_thread():
+            self.meeting.wait()
         super().check(self.call)
 
 

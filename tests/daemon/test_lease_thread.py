@@ -78,17 +78,18 @@ def test_the_main_thread_is_told_when_this_daemon_begins_or_ceases_to_lead(
     lease: FakeLease, log: RecordingLogger
 ) -> None:
     """Its first cycle begins when the lease is taken, not at the next look."""
-    told, generations = threading.Semaphore(0), iter(["first", "first", None])
+    told, turns, generations = threading.Semaphore(0), threading.Semaphore(0), iter(["first", "first", None])
     lease.options = LeaseOptions(retry_period=timedelta(milliseconds=100))
     leadership = started(lease.leadership(log, changed=told.release))
 
     def turn() -> None:
         lease.generation = next(generations, None)
+        turns.release()
 
     lease.on_turn = turn
-    assert told.acquire(timeout=60)
-    assert told.acquire(timeout=60)
-    assert not told.acquire(timeout=0.3)
+    for _ in range(6):  # three more turns than it has generations
+        assert turns.acquire(timeout=60)
+    assert [told.acquire(blocking=False) for _ in range(3)] == [True, True, False]
     leadership.end(hanging=False)
 
 

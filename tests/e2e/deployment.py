@@ -1,7 +1,6 @@
 """The outage of a deployment that resets the size, on a real Nomad: with and without `recoverSize`."""
 
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -52,7 +51,9 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
         with ExitStack() as daemons:
             daemon = daemons.enter_context(running_daemon(config))
             daemon.until(lambda: _at_rest(nomad), "growth to the size that the load needs", 180)
-            time.sleep(1)  # a cycle at that size, so that the daemon remembers it
+            decided = {job: len(daemon.events("decision", autoscaler=job)) for job in JOBS}
+            for job, count in decided.items():  # a cycle that began at that size, so that the daemon remembers it
+                daemon.wait_for("decision", count=count + 2, autoscaler=job)
             before = {job: len(_written(daemon, job)) for job in JOBS}
             if killed:
                 daemon.stop(signal.SIGKILL)

@@ -41,6 +41,13 @@ def test_no_file_imports_from_a_test() -> None:
     assert {file: lines for file, lines in found.items() if lines} == {}
 
 
+def test_no_test_is_named_by_a_pronoun() -> None:
+    """A report lists names without their files: `it ends` does not say what ends."""
+    pronoun = re.compile(r"^ *def (test_(?:it|its|they|what|who)_\w+)", re.MULTILINE)
+    found = {str(file): pronoun.findall(file.read_text()) for file in (ROOT / "tests").rglob("test_*.py")}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
 def test_no_file_contains_a_home_directory() -> None:
     """Such a path exists on one machine only."""
     personal = re.compile(r"(?<![\w.])/(?:home|root|Users)/\w")

@@ -114,7 +114,7 @@ def test_a_window_holds_after_a_step_of_the_clock_and_a_kill(opener: Opener) -> 
     assert fleet.cycle(load=1) == dict.fromkeys(NAMES, SIZE)
 
 
-def test_who_fails_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
+def test_an_autoscaler_that_fails_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
     """Its shard goes on to commit, and its own window goes by."""
     for _ in range(30):
         fleet.cycle(failing=["api"])
@@ -125,7 +125,7 @@ def test_who_fails_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
     assert fleet.cycle(load=1) == {"api": 1, "job": SIZE, "web": SIZE}
 
 
-def test_who_leaves_the_shard_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
+def test_an_autoscaler_that_leaves_the_shard_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
     """Another shard decides about it from then on, and this one must not make it younger."""
     before, api = fleet.history()["api"], fleet.scalers.pop("api")
     fleet.follow()

@@ -61,7 +61,7 @@ def test_without_it_the_first_value_after_an_outage_may_remove_all_instances() -
     assert life.cycle(1).written == 1
 
 
-def test_it_is_on_once_no_metric_has_had_a_value_for_a_window() -> None:
+def test_the_brake_is_on_once_no_metric_has_had_a_value_for_a_window() -> None:
     life = Blind()
     made = life.fails(3)
     assert (active(made), REASON in event_reasons(made)) == ([], False)
@@ -76,7 +76,7 @@ def test_it_is_on_once_no_metric_has_had_a_value_for_a_window() -> None:
     assert REASON not in event_reasons(life.cycle(DOWN))
 
 
-def test_it_holds_scale_ins_until_there_were_values_for_a_window() -> None:
+def test_the_brake_holds_scale_ins_until_there_were_values_for_a_window() -> None:
     """Then the window remembers the load again."""
     life = Blind()
     life.fails(5)
@@ -109,7 +109,7 @@ def test_a_high_load_that_returns_in_the_meantime_is_remembered_by_the_window() 
     assert (active(made), made.desired) == ([], 10)
 
 
-def test_it_is_on_where_the_window_has_forgotten_the_load_by_the_first_value() -> None:
+def test_the_brake_is_on_where_the_window_has_forgotten_the_load_by_the_first_value() -> None:
     """The failures span less than the window, and the values around them are the window apart."""
     life = Blind()
     assert active(life.fails(3)) == []
@@ -161,7 +161,7 @@ def test_a_failure_in_the_meantime_restarts_the_hold() -> None:
     assert life.cycle(1).written == 1
 
 
-def test_it_never_holds_a_scale_out() -> None:
+def test_the_brake_never_holds_a_scale_out() -> None:
     life = Blind()
     life.fails(5)
     made = life.cycle(15)
@@ -170,7 +170,7 @@ def test_it_never_holds_a_scale_out() -> None:
 
 
 @pytest.mark.parametrize(("minimum", "maximum", "size"), [(1, 4, 4), (20, 100, 20)])
-def test_it_does_not_hold_a_return_into_the_bounds(minimum: int, maximum: int, size: int) -> None:
+def test_the_brake_does_not_hold_a_return_into_the_bounds(minimum: int, maximum: int, size: int) -> None:
     """Operators set the bounds. That holds during the outage, too."""
     for _ in range(2):
         life = Blind()
@@ -182,7 +182,7 @@ def test_it_does_not_hold_a_return_into_the_bounds(minimum: int, maximum: int, s
             assert (made.written, active(made)) == (size, ON)
 
 
-def test_it_holds_idleness() -> None:
+def test_the_brake_holds_idleness() -> None:
     """Nothing is active as far as the first value shows."""
     life = Blind(rules=Rules([BRAKES, Idle(timedelta(seconds=60), (0,))]))
     life.fails(5)
@@ -220,7 +220,7 @@ def test_without_a_window_there_is_nothing_to_forget() -> None:
     assert life.cycle(1).written == 1
 
 
-def test_its_memory_moves_with_the_clock() -> None:
+def test_the_memory_of_the_brake_moves_with_the_clock() -> None:
     life = Blind()
     life.fails(5)
     hour = timedelta(hours=1)
@@ -233,7 +233,7 @@ def test_its_memory_moves_with_the_clock() -> None:
     assert life.cycle(1).written == 1
 
 
-def test_it_ends_when_it_leaves_the_configuration() -> None:
+def test_the_brake_ends_when_it_leaves_the_configuration() -> None:
     life = Blind()
     life.fails(5)
     life.edit(rules=Rules([Brakes()]))

@@ -89,7 +89,7 @@ def test_a_restarted_instance_is_no_progress() -> None:
     assert active(life.cycle(20, 10)) == [Brake.UNFULFILLED]
 
 
-def test_it_ends_once_enough_instances_have_arrived() -> None:
+def test_the_brake_ends_once_enough_instances_have_arrived() -> None:
     life = stalled()
     assert active(life.cycle(20, 10)) == [Brake.UNFULFILLED]
     made = life.cycle(20, 14)  # 6 of 20 are missing, which is 30 %

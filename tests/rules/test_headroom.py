@@ -76,7 +76,7 @@ def test_metrics_of_every_kind_settle(kind: str, size: int) -> None:
     assert len(set(seen[2:])) == 1, seen
 
 
-def test_it_is_a_step_of_its_own() -> None:
+def test_headroom_is_a_step_of_its_own() -> None:
     made = Life(spared(Headroom(replicas=2)), 5).step(value(6 * WORK))
     assert [(step.source, step.before, step.after) for step in made.trace[:2]] == [("hpa", 5, 6), ("headroom", 6, 8)]
     assert made.trace[1].reason == HEADROOM
@@ -84,7 +84,7 @@ def test_it_is_a_step_of_its_own() -> None:
     assert made.metrics[0].detail == "90 in total, 15 for each; 6 needed and 2 spare"
 
 
-def test_it_never_exceeds_the_maximum() -> None:
+def test_headroom_never_exceeds_the_maximum() -> None:
     made = Life(spared(Headroom(replicas=5), maximum=10), 5).step(value(9 * WORK))
     assert made.desired == 10
     assert [each.reason for each in made.trace].count(Reason.TOO_MANY_REPLICAS) == 1

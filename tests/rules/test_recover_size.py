@@ -55,7 +55,7 @@ def test_a_size_that_a_deployment_reset_returns_at_once(wanted: int | None) -> N
     assert not condition(made, ConditionType.SCALING_LIMITED).status
 
 
-def test_it_returns_to_no_more_than_was_asked_for() -> None:
+def test_a_recovery_returns_to_no_more_than_was_asked_for() -> None:
     """An operator's 40 of which the load needed 12 is not worth 40 instances."""
     one = Deployed()
     for _ in range(6):
@@ -74,7 +74,7 @@ def test_the_metrics_may_ask_for_more() -> None:
     assert [one.runs(50).written, one.runs(50).written] == [40, 50]
 
 
-def test_it_waits_for_the_deployment_however_long_that_takes() -> None:
+def test_a_recovery_waits_for_the_deployment_however_long_that_takes() -> None:
     """Nomad takes no count while a deployment is active, and a slow one outlasts every window."""
     one = Deployed()
     one.deploy()
@@ -87,7 +87,7 @@ def test_it_waits_for_the_deployment_however_long_that_takes() -> None:
     assert one.runs(1).written == 40
 
 
-def test_it_ends_a_window_after_the_last_hold() -> None:
+def test_a_recovery_ends_a_window_after_the_last_hold() -> None:
     """A back end that refuses the size must not get requests for ever for a size that is no longer needed."""
     one = Deployed()
     one.deploy()
@@ -184,7 +184,7 @@ def test_another_clients_size_ends_it() -> None:
     assert (made.change, event_reasons(made)) == (None, [RECOVERY_ENDED])
 
 
-def test_its_own_smaller_size_does_not_end_it() -> None:
+def test_the_autoscalers_own_smaller_size_does_not_end_a_recovery() -> None:
     """A connection's maxTotal may leave room for a part of the way at first."""
     one = Deployed()
     one.deploy()
@@ -242,7 +242,7 @@ def test_a_deployment_of_before_the_first_cycle_is_left() -> None:
     assert fresh.step(value(15_000), after=60, target=target).change is None
 
 
-def test_it_can_be_switched_off() -> None:
+def test_recovery_can_be_switched_off() -> None:
     one = Deployed(recovers=False)
     one.deploy()
     assert one.runs(1).change is None

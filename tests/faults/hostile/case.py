@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tests.faults.hostile.world import World
 
 _POLL_SECONDS: Final = 0.1
-_MAX_PERIODS: Final = 40
 
 
 class Ended(Exception):
@@ -47,7 +46,7 @@ class Day:
         least = self.world.moves if moves is None else moves
         self.until(
             lambda: len(self.world.load.moves(self.meter.began)) >= least,
-            _MAX_PERIODS * self.world.period_seconds,
+            (least + 2) * self.world.load.patience_seconds,
             "the load did not move",
         )
 

@@ -16,8 +16,6 @@ _LEVELS: Final = (3, 9)
 """The levels, each an instance more. The same level twice would be no change."""
 _HOLDS_PERIODS: Final = 2
 """How long a level stays that was followed at once."""
-_GIVEN_UP_PERIODS: Final = 5
-"""After this time the next level follows one that was not followed."""
 _POLL_SECONDS: Final = 0.05
 
 
@@ -35,10 +33,12 @@ class Move:
 class Load:
     """Changes from `start` to `stop`."""
 
-    def __init__(self, prometheus: Prometheus, notes: Notes, period_seconds: float) -> None:
+    def __init__(self, prometheus: Prometheus, notes: Notes, period_seconds: float, patience_periods: float) -> None:
+        """`patience_periods`: after this time the next level follows one that was not followed."""
         self._prometheus = prometheus
         self._notes = notes
         self._period = period_seconds
+        self.patience_seconds: Final = patience_periods * period_seconds
         self._moves: list[Move] = []
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -67,8 +67,9 @@ class Load:
             self._moves.append(Move(at, size, None if written is None else written - at))
 
     def _over(self, at: float, size: int) -> bool:
-        lasted = (time.monotonic() - at) / self._period
-        return lasted >= _GIVEN_UP_PERIODS or (lasted >= _HOLDS_PERIODS and self._written(at, size) is not None)
+        lasted = time.monotonic() - at
+        holds = _HOLDS_PERIODS * self._period
+        return lasted >= self.patience_seconds or (lasted >= holds and self._written(at, size) is not None)
 
     def _written(self, at: float, size: int) -> float | None:
         writes = (note for note in self._notes.all()[-200:] if note.verb == "writes" and note.at >= at)

@@ -33,7 +33,11 @@ class Bounds:
     in_time_ratio: float = 0.9
     """The share of expected decisions. One missing decision, at the edge of the day, is always accepted."""
     followed_periods: float = 3.0
-    """Seconds until the size for a new load is written."""
+    """Periods until the size for a new load is written."""
+    heals_periods: float = 6.0
+    """Periods until a bad autoscaler has a decision again after its day."""
+    answers_seconds: float = 5.0
+    """Seconds until an ordinary request is answered on a bad day, or soon after it."""
     peak_mebibytes: float = 400.0
     log_bytes_per_decision: int = 4_096
     """Bytes of the log: two lines of 2 KiB for each decision."""

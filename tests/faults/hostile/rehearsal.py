@@ -14,8 +14,8 @@ from tests.faults.rehearsal import Extent, Row
 
 _PERIOD_SECONDS: Final = 2.0
 _PERIOD_SHORT_SECONDS: Final = 1.0
-_BOUNDS_SHORT: Final = Bounds(in_time_ratio=0.5, followed_periods=10)
-"""Bounds beside other tests: only times may be longer."""
+_BOUNDS_SHORT: Final = Bounds(in_time_ratio=0.1, followed_periods=60, heals_periods=60, answers_seconds=60)
+"""Bounds beside other tests: times that a busy machine keeps."""
 Opened: TypeAlias = Callable[..., AbstractContextManager[World]]
 
 

@@ -25,8 +25,6 @@ from tests.servers.files import replace_text
 from tests.servers.stepped_clock import SteppedClock
 
 _BEGINS_SECONDS: Final = 120.0
-_HEALS_PERIODS: Final = 6
-"""Seconds until a bad autoscaler has a decision again after its day."""
 
 
 class World:
@@ -46,7 +44,7 @@ class World:
         self.folder, self.good, self.hostile = folder, good, hostile
         self.period_seconds, self.bounds, self.moves = period_seconds, bounds, moves
         self.shared, self.crowd = Notes(folder / "notes-shared"), Notes(folder / "notes-crowd")
-        self.load = Load(good, self.shared, period_seconds)
+        self.load = Load(good, self.shared, period_seconds, bounds.followed_periods + 2)
         self.config, self.scalers = write(folder, good.url, hostile.url, period_seconds, access.web)
         self.clock = SteppedClock(folder)
         """The daemon's wall clock."""
@@ -109,13 +107,13 @@ class World:
         replace_text(self.folder / "odd.json", json.dumps(targets))
 
     def _see_it_heal(self, day: Day) -> None:
-        healing = self._meter()
+        healing, periods = self._meter(), self.bounds.heals_periods
 
         def missing() -> list[str]:
             return [name for name in BAD if not healing.read_log().decided[name]]
 
-        if not Day(self, healing).until(lambda: not missing(), _HEALS_PERIODS * self.period_seconds, ""):
-            day.problems.append(f"{', '.join(missing())}: not healthy {_HEALS_PERIODS} periods after the server was")
+        if not Day(self, healing).until(lambda: not missing(), periods * self.period_seconds, ""):
+            day.problems.append(f"{', '.join(missing())}: not healthy {periods:g} periods after the server was")
 
     def _heal(self) -> None:
         self.make_odd({})

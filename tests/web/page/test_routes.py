@@ -317,7 +317,7 @@ def test_a_refused_reload_is_shown_on_every_page(site: Served) -> None:
     assert "and 1 more" in status
 
 
-def test_what_is_refused_of_a_team_is_on_the_status_page(daemon: Daemon) -> None:
+def test_refused_files_of_a_team_are_on_the_status_page(daemon: Daemon) -> None:
     """The team sees its own mistake; all see that there is one."""
     daemon.grants, daemon.owners = {"shop": Grant("shop-", 4)}, {"web": "shop"}
     daemon.refused = {"shop": (Problem("web.yaml", 2, 1, "", "<b> is wrong; write a list"),)}

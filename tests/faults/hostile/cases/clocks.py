@@ -13,12 +13,12 @@ def _step(seconds: float) -> Callable[[Day], None]:
     def happens(day: Day) -> None:
         day.lasts(1)
         day.world.clock.set(seconds)
-        day.until(lambda: day.log.events["clock_stepped"] > 0, 15, "the step was not noticed")
+        day.until(lambda: day.log.events["clock_stepped"] > 0, 60, "the step was not noticed")
         day.lasts(3)
         newest = _newest(day)
         apart = max(newest.values()) - min(newest.values())
         told = ", ".join(f"{name} {at:%H:%M:%S}" for name, at in newest.items())
-        day.expect(apart <= timedelta(seconds=3 * day.world.period_seconds), f"the newest decision differs: {told}")
+        day.expect(apart <= timedelta(seconds=day.world.load.patience_seconds), f"the newest decision differs: {told}")
 
     return happens
 

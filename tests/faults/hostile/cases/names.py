@@ -48,14 +48,14 @@ def _planted_files(day: Day) -> None:
     pipe = targets.with_name("pipe")
     os.mkfifo(pipe)
     day.world.good.values["drain_load"] = 3
-    day.until(lambda: targets.read_text() != before, 30, "the targets file is not written beside planted links")
+    day.until(lambda: targets.read_text() != before, 60, "the targets file is not written beside planted links")
     before = targets.read_text()
     for name in ("drain.json.new", ".drain.json.new", "drain.json.tmp", ".drain.json.tmp", "drain.json~"):
         pipe.with_name("again").unlink(missing_ok=True)
         os.mkfifo(pipe.with_name("again"))
         pipe.with_name("again").replace(targets.with_name(name))
     day.world.good.values["drain_load"] = 4
-    day.until(lambda: targets.read_text() != before, 30, "the targets file is not written beside planted pipes")
+    day.until(lambda: targets.read_text() != before, 60, "the targets file is not written beside planted pipes")
     day.lasts()
     day.expect(victim.read_text() == "precious", "a file behind a planted link was written")
     day.expect(day.log.decided["drain"] > 0, "the pool hangs")

@@ -16,8 +16,6 @@ from tests.faults.hostile.case import Case, Day
 
 _IDLE: Final = 1_100
 """A number that exceeds the daemon's descriptors."""
-ANSWERS_SECONDS: Final = 5.0
-"""Within this time an ordinary request is answered on a bad day, or soon after it."""
 _CONNECTS_SECONDS: Final = 0.5
 _CLOSES_SECONDS: Final = 60.0
 """Within this time the daemon closes the connection of an idle client."""
@@ -51,7 +49,7 @@ def _seconds_of(day: Day, path: str = "/-/healthy") -> float:
     """Return the duration of a request; infinite: it is not answered."""
     began = time.monotonic()
     try:
-        day.world.daemon.ask(path, timeout=4 * ANSWERS_SECONDS)
+        day.world.daemon.ask(path, timeout=4 * day.world.bounds.answers_seconds)
     except requests.RequestException:
         return float("inf")
     return time.monotonic() - began
@@ -60,7 +58,7 @@ def _seconds_of(day: Day, path: str = "/-/healthy") -> float:
 def expect_an_answer(day: Day, when: str) -> None:
     """Note a problem unless an ordinary request is answered soon."""
     seconds = _seconds_of(day)
-    day.expect(seconds <= ANSWERS_SECONDS, f"a request took {seconds:.1f} s {when}")
+    day.expect(seconds <= day.world.bounds.answers_seconds, f"a request took {seconds:.1f} s {when}")
 
 
 def _idle(day: Day) -> None:
@@ -125,7 +123,7 @@ def _slow_handshakes(day: Day) -> None:
             with suppress(OSError):
                 connection.sendall(hello)
         day.lasts()
-        day.until(lambda: closed(connections) > len(connections) // 2, 30, "half handshakes are not ended")
+        day.until(lambda: closed(connections) > len(connections) // 2, _CLOSES_SECONDS, "half handshakes are not ended")
     expect_an_answer(day, "after half handshakes")
 
 

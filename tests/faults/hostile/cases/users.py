@@ -10,7 +10,7 @@ from typing import Any, Final
 import requests
 
 from tests.faults.hostile.case import Case, Day
-from tests.faults.hostile.cases.sockets import ANSWERS_SECONDS, closed, connected, expect_an_answer
+from tests.faults.hostile.cases.sockets import closed, connected, expect_an_answer
 from tests.faults.hostile.guarded import OPERATOR
 
 _PROXIED: Final = (
@@ -34,7 +34,7 @@ _RESUME: Final = "/api/v1/autoscalers/bad/resume"
 
 def _post(day: Day, path: str, **more: Any) -> int:
     """Send a POST request. Returns the status of the answer."""
-    return day.world.daemon.ask(path, "POST", ANSWERS_SECONDS, json={}, **more).status_code
+    return day.world.daemon.ask(path, "POST", day.world.bounds.answers_seconds, json={}, **more).status_code
 
 
 def _both_lengths(day: Day) -> None:
@@ -43,7 +43,7 @@ def _both_lengths(day: Day) -> None:
     body = b"0\r\n\r\n" + inner
     head = b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n"
     with connected(day, 1) as (connection,):
-        connection.settimeout(ANSWERS_SECONDS)
+        connection.settimeout(day.world.bounds.answers_seconds)
         answers = b""
         with suppress(OSError):
             connection.sendall(head % len(body) + body)

@@ -17,9 +17,14 @@ _SETTLED: Final = 10
 
 def _mass_change(day: Day) -> None:
     """Raise the load of all in every cycle, so that the first ones in the file always have a write."""
+
+    def cycles() -> int:
+        return day.log.decided[CROWD[0]]
+
     for size in range(3, 3 + _RISES):
+        before = cycles()
         day.world.good.values["crowd_load"] = size
-        time.sleep(day.world.period_seconds)
+        day.until(lambda before=before: cycles() > before, 60, f"no cycle of {CROWD[0]}")  # type: ignore[misc]
     written = {name: len(day.world.crowd.sizes(name, day.meter.began)) for name in CROWD}
     starved = [name for name, writes in written.items() if not writes]
     day.expect(not starved, f"never written while the load rose for {_RISES} cycles: {', '.join(starved)}")
@@ -33,7 +38,7 @@ def _constant_load(day: Day) -> None:
     def size() -> int:
         return int(_summary(day, "drain")["current"] or 0)
 
-    day.until(lambda: size() == _DRAIN, 30, f"the pool does not reach {_DRAIN} workers")
+    day.until(lambda: size() == _DRAIN, 60, f"the pool does not reach {_DRAIN} workers")
     time.sleep(2 * day.world.period_seconds)
     day.world.good.values["drain_load"] = _SETTLED
     seen = [_DRAIN]
