@@ -7,8 +7,9 @@ for a schema, and that took a quarter of the start of `autoscaler check`. Here t
 import ast
 import inspect
 import itertools
-import textwrap
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -52,19 +53,27 @@ def _docstrings(cls: type[Any]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for each in reversed(cls.__mro__):
         if each is not BaseModel:
-            found |= dict.fromkeys(inspect.get_annotations(each), "") | _own_docstrings(each)
+            found |= dict.fromkeys(inspect.get_annotations(each), "")
+            found |= _module_docstrings(each.__module__).get(each.__qualname__, {})
     return found
 
 
-def _own_docstrings(cls: type[Any]) -> dict[str, str]:
+@cache
+def _module_docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the docstrings of fields, by the names of their classes. To read a module takes long: it is done once."""
     try:
-        source = textwrap.dedent(inspect.getsource(cls))
-    except (OSError, TypeError):  # a class that was made at run time
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (KeyError, OSError, TypeError):  # it has no file
         return {}
-    definitions = [each for each in ast.parse(source).body if isinstance(each, ast.ClassDef)]
-    found: dict[str, str] = {}
-    for field, text in itertools.pairwise(definitions[0].body):
+    found = dict[str, Mapping[str, str]]()
+    for each in tree.body:
+        if isinstance(each, ast.ClassDef):
+            found[each.name] = dict(_fields(each))
+    return found
+
+
+def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in itertools.pairwise(definition.body):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as docstring)):
-                found[name] = inspect.cleandoc(docstring)
-    return found
+                yield name, inspect.cleandoc(docstring)

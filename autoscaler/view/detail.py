@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAl
     from autoscaler.record import EventRow, Record
 
 
-class _Detail(Document):
+@with_parts(ShownDetail, behind=("instances", "warnings"))
+class Detail(Document):
     """One autoscaler: its line in the list, its configuration, its latest events."""
 
     summary: Summary
@@ -32,12 +33,6 @@ class _Detail(Document):
     """The instances in the last cycle; null: there was none, or it could not read them."""
     events: tuple[EventDocument, ...]
     """Equal events are counted; the newest is last."""
-
-
-if TYPE_CHECKING:
-    Detail = _Detail
-else:
-    Detail = with_parts(_Detail, ShownDetail, behind=("instances", "warnings"))
 
 
 def detail(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from autoscaler.document import Document, QueryDocument, Seconds
 from autoscaler.model import Direction, Step
@@ -132,7 +131,8 @@ class Way(Document):
     """The same in sentences; empty: there is nothing to say."""
 
 
-class _Explanation(Document):
+@with_parts(ShownMemory, behind=("steering",))
+class Explanation(Document):
     """One decision."""
 
     name: str
@@ -169,9 +169,3 @@ class _Explanation(Document):
     """The same in lines: the cause and the result, then each metric, each step, and what would change the size."""
     lines: tuple[str, ...]
     """The same as texts."""
-
-
-if TYPE_CHECKING:
-    Explanation = _Explanation
-else:
-    Explanation = with_parts(_Explanation, ShownMemory, behind=("steering",))

@@ -59,12 +59,5 @@ def host_list(daemons: "Daemons | None", now: datetime, digest: str | None) -> H
 
 
 def _leader(leader: "Leader", digest: str | None) -> LeaderDocument:
-    return LeaderDocument(
-        name=leader.name,
-        host=leader.host,
-        version=leader.version,
-        since=leader.since,
-        lease_ends=leader.until,
-        loaded=leader.loaded,
-        differs=None if digest is None or leader.digest is None else digest != leader.digest,
-    )
+    differs = None if digest is None or leader.digest is None else digest != leader.digest
+    return LeaderDocument.of(leader, lease_ends=leader.until, differs=differs)

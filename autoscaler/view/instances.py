@@ -30,7 +30,8 @@ class InstanceValue(Document):
     """The value divided by the metric's target; null without a value."""
 
 
-class _InstanceDocument(Document):
+@with_parts(ShownInstance, behind=("detail",))
+class InstanceDocument(Document):
     """One worker, task, allocation or machine."""
 
     name: str
@@ -46,12 +47,6 @@ class _InstanceDocument(Document):
     """The back end's text about its phase; may be empty."""
     values: tuple[InstanceValue, ...]
     """A value for each metric that is read per instance."""
-
-
-if TYPE_CHECKING:
-    InstanceDocument = _InstanceDocument
-else:
-    InstanceDocument = with_parts(_InstanceDocument, ShownInstance, behind=("detail",))
 
 
 INSTANCE_WORDS: Final = ("ready", "not ready", "warming up", "pending", "leaving", "failed")

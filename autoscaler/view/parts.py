@@ -1,6 +1,6 @@
 """The rules' own keys of the documents, and what is said of them. No document names a rule."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -15,20 +15,24 @@ _DocumentT = TypeVar("_DocumentT", bound=Document)
 _ShownT = TypeVar("_ShownT", bound=Shown)
 
 
-def with_parts(document: type[_DocumentT], kind: type[Shown], behind: Sequence[str]) -> type[_DocumentT]:
-    """Return a document with the rules' keys of this kind.
+def with_parts(kind: type[Shown], behind: Sequence[str]) -> Callable[[type[_DocumentT]], type[_DocumentT]]:
+    """Return a decorator that gives a document the rules' keys of this kind.
 
     `behind`: the fields behind which those of the first rule stand, of the second one and so on; the keys of all others
     stand with the last.
     """
-    found = [part for _, part in parts(kind)]
-    made = with_keys(document, found)
-    places = {name: [name] for name in document.model_fields}
-    for number, part in enumerate(found):
-        places[behind[min(number, len(behind) - 1)]] += part.model_fields
-    fields = made.model_fields
-    made.__pydantic_fields__ = {name: fields[name] for names in places.values() for name in names}
-    return made
+
+    def extended(document: type[_DocumentT]) -> type[_DocumentT]:
+        found = [part for _, part in parts(kind)]
+        made = with_keys(document, found)
+        places = {name: [name] for name in document.model_fields}
+        for number, part in enumerate(found):
+            places[behind[min(number, len(behind) - 1)]] += part.model_fields
+        fields = made.model_fields
+        made.__pydantic_fields__ = {name: fields[name] for names in places.values() for name in names}
+        return made
+
+    return extended
 
 
 @cache

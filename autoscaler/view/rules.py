@@ -61,7 +61,8 @@ class OptionsDocument(Document):
     initial_readiness_delay_seconds: Seconds
 
 
-class _MetricSpecDocument(Document):
+@with_parts(ShownMetric, behind=("described_object",))
+class MetricSpecDocument(Document):
     """A configured metric."""
 
     name: str
@@ -75,12 +76,6 @@ class _MetricSpecDocument(Document):
     described_object: str | None
 
 
-if TYPE_CHECKING:
-    MetricSpecDocument = _MetricSpecDocument
-else:
-    MetricSpecDocument = with_parts(_MetricSpecDocument, ShownMetric, behind=("described_object",))
-
-
 class RuleDocument(Document):
     """A configured rule."""
 
@@ -90,7 +85,8 @@ class RuleDocument(Document):
     """What is configured, such as `2 spare instances`."""
 
 
-class _SpecDocument(Document):
+@with_parts(ShownSettings, behind=("metrics", "options"))
+class SpecDocument(Document):
     """A configured autoscaler, with defaults filled in."""
 
     minimum: int
@@ -101,12 +97,6 @@ class _SpecDocument(Document):
     options: OptionsDocument
     rules: tuple[RuleDocument, ...] = ()
     """What else is configured beside HPA's own."""
-
-
-if TYPE_CHECKING:
-    SpecDocument = _SpecDocument
-else:
-    SpecDocument = with_parts(_SpecDocument, ShownSettings, behind=("metrics", "options"))
 
 
 def settings_lines(spec: SpecDocument) -> Sequence[Line]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -44,7 +43,8 @@ class ConditionDocument(Document):
     level: Level = Level.NORMAL
 
 
-class _Summary(Document):
+@with_parts(ShownMemory, behind=("steering", "error"))
+class Summary(Document):
     """One autoscaler of the list."""
 
     name: str
@@ -104,12 +104,6 @@ class _Summary(Document):
     def states(self) -> tuple[AutoscalerState, ...]:
         """Return `state`, and `paused` beside a more urgent one."""
         return with_pause(self.state, paused=self.steering.pause is not None)
-
-
-if TYPE_CHECKING:
-    Summary = _Summary
-else:
-    Summary = with_parts(_Summary, ShownMemory, behind=("steering", "error"))
 
 
 class SteeredList(Document):
