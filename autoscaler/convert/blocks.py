@@ -8,10 +8,19 @@ from typing import Any, Final
 import yaml
 
 from autoscaler.config.document import FLOAT, INT
-from autoscaler.convert.series import quoted
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.text import plain
 
 _COMMENT_COLUMN: Final = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A server, and how it is asked: what one tenant sees is not what another one sees."""
+
+    address: str
+    options: tuple[tuple[str, str], ...] = ()
+    """Headers, parameters, credentials and whatever else an answer depends on: key and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,31 @@ class MetricBlock:
     """The comment beside the query."""
     fallback: Mapping[str, Any] | None = None
     activation: str | None = None
+    server: Source | None = None
+    """What the original asks; None: the default source."""
+
+    @property
+    def key(self) -> str:
+        """The key of its body."""
+        return self.type[:1].lower() + self.type[1:]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the target is a share of an instance's capacity."""
+        return self.target.get("type") == "Utilization"
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The plain values of its body."""
+        query = {"expr": self.query.expr, "instanceLabel": self.query.label, "prometheus": self.query.source}
+        more = {
+            "query": _given(query),
+            "request": self.query.request if self.is_share else None,
+            "target": self.target,
+            "activation": self.activation,
+            "fallback": self.fallback,
+        }
+        return {**self.body, **_given(more)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +101,7 @@ class AutoscalerBlock:
 
     def lacks_request(self, metric: MetricBlock) -> bool:
         """Return whether a metric of the autoscaler needs a capacity that only its operator knows."""
-        is_share = metric.target.get("type") == "Utilization"
-        return is_share and metric.query.request is None and not self.reserves
+        return metric.is_share and metric.query.request is None and not self.reserves
 
     def unwritten_requests(self) -> Iterator[str]:
         """Yield, for each metric that lacks one, what its operator writes."""
@@ -79,30 +112,24 @@ class AutoscalerBlock:
 
     def head(self) -> dict[str, Any]:
         """Return the values before `metrics`."""
-        places = {"namespace": self.namespace, "region": self.region}
-        given = {key: place for key, place in places.items() if place is not None}
-        return {
+        target = {"adapter": self.adapter, "name": self.target, "namespace": self.namespace, "region": self.region}
+        head = {
             "name": self.name,
-            **({"labels": dict(self.labels)} if self.labels else {}),
-            "scaleTargetRef": {"adapter": self.adapter, "name": self.target, **given},
+            "labels": dict(self.labels) or None,
+            "scaleTargetRef": _given(target),
             "minReplicas": self.minimum,
-            **({} if self.idle_replicas is None else {"idleReplicas": self.idle_replicas}),
+            "idleReplicas": self.idle_replicas,
             "maxReplicas": self.maximum,
-            **({} if self.cooldown is None else {"cooldown": self.cooldown}),
-            **({} if self.sync_period is None else {"syncPeriod": self.sync_period}),
-            **({"dryRun": True} if self.dry_run else {}),
-            **({"schedules": [dict(each) for each in self.schedules]} if self.schedules else {}),
+            "cooldown": self.cooldown,
+            "syncPeriod": self.sync_period,
+            "dryRun": self.dry_run or None,
+            "schedules": [dict(each) for each in self.schedules] or None,
         }
+        return _given(head)
 
 
-BODIES: Final = {
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-}
-"""Type of a metric -> the key of its body."""
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
@@ -111,29 +138,8 @@ def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
 
 
 def _value(block: AutoscalerBlock) -> dict[str, Any]:
-    metrics = [{"type": metric.type, BODIES[metric.type]: _metric_value(metric)} for metric in block.metrics]
-    behavior = {} if block.behavior is None else {"behavior": block.behavior}
-    return {**block.head(), "metrics": metrics, **behavior}
-
-
-def _metric_value(metric: MetricBlock) -> dict[str, Any]:
-    label = {} if metric.query.label is None else {"instanceLabel": metric.query.label}
-    source = {} if metric.query.source is None else {"prometheus": metric.query.source}
-    request = {} if not _has_request(metric) else {"request": metric.query.request}
-    activation = {} if metric.activation is None else {"activation": metric.activation}
-    fallback = {} if metric.fallback is None else {"fallback": metric.fallback}
-    return {
-        **metric.body,
-        "query": {"expr": metric.query.expr, **label, **source},
-        **request,
-        "target": metric.target,
-        **activation,
-        **fallback,
-    }
-
-
-def _has_request(metric: MetricBlock) -> bool:
-    return metric.target.get("type") == "Utilization" and metric.query.request is not None
+    metrics = [{"type": metric.type, metric.key: metric.value} for metric in block.metrics]
+    return {**block.head(), "metrics": metrics, **_given({"behavior": block.behavior})}
 
 
 def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
@@ -158,28 +164,25 @@ def _block(block: AutoscalerBlock) -> Iterator[str]:
 
 def _metric(metric: MetricBlock, *, lacks_request: bool) -> Iterator[str]:
     yield f"      - type: {metric.type}"
-    yield f"        {BODIES[metric.type]}:"
-    for key, value in metric.body.items():
-        yield f"          {key}: {flow(value)}"
-    yield _beside("          query:", metric.hint)
-    yield f"            expr: {flow(metric.query.expr)}"
-    if metric.query.label is not None:
-        yield _beside(f"            instanceLabel: {flow(metric.query.label)}", "names the instance")
-    if metric.query.source is not None:
-        yield f"            prometheus: {flow(metric.query.source)}"
-    if _has_request(metric):
-        yield _beside(f"          request: {flow(metric.query.request)}", "an instance's capacity")
-    elif lacks_request:
-        yield _beside("          # request:", "capacity of one instance: write it")
-    elif metric.target.get("type") == "Utilization":
-        yield _beside("          # request: 1", "left out: the instance's own reservation")
-    yield f"          target: {flow(dict(metric.target))}"
-    if metric.activation is not None:
-        yield f"          activation: {flow(metric.activation)}"
-    if metric.fallback is not None:
-        line = f"          fallback: {flow(dict(metric.fallback))}"
-        static = "allowScaleIn" in metric.fallback
-        yield line if static else _beside(line, "to scale in to it as well, as Kubernetes does: allowScaleIn: true")
+    yield f"        {metric.key}:"
+    comments = {"instanceLabel": "names the instance", "request": "an instance's capacity"}
+    if metric.fallback is not None and "allowScaleIn" not in metric.fallback:
+        comments["fallback"] = "to scale in to it as well, as Kubernetes does: allowScaleIn: true"
+
+    def lines(values: Mapping[str, Any], indent: str) -> Iterator[str]:
+        for key, value in values.items():
+            if key == "query":
+                yield _beside(f"{indent}query:", metric.hint)
+                yield from lines(value, f"{indent}  ")
+                continue
+            if key == "target" and lacks_request:
+                yield _beside(f"{indent}# request:", "capacity of one instance: write it")
+            elif key == "target" and metric.is_share and metric.query.request is None:
+                yield _beside(f"{indent}# request: 1", "left out: the instance's own reservation")
+            line = f"{indent}{key}: {flow(value)}"
+            yield _beside(line, comments[key]) if key in comments else line
+
+    yield from lines(metric.value, " " * 10)
 
 
 def _beside(line: str, comment: str) -> str:
@@ -204,12 +207,6 @@ for _number in (INT, FLOAT):  # PyYAML's own are YAML 1.1's: it would write the 
     _Dumper.add_implicit_resolver(
         "tag:yaml.org,2002:float", re.compile(rf"(?:{_number.pattern})\Z"), list("-+.0123456789")
     )
-
-
-def block_lines(value: Any) -> list[str]:
-    """Return a value in lines of YAML. A list or mapping of plain values takes one line."""
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=110)
-    return text.splitlines()
 
 
 def flow(value: Any) -> str:
@@ -248,11 +245,7 @@ def _aws_asg(group: str) -> Mapping[str, UsualQuery]:
 
 def _aws_ecs(target: str) -> Mapping[str, UsualQuery]:
     """Return queries for the process metrics of every Prometheus client library, with the service's name as `job`."""
-    chosen = f"{{job={quoted(target.rpartition('/')[2])}}}"
-    return {
-        "cpu": UsualQuery(f"sum by (instance) (rate(process_cpu_seconds_total{chosen}[2m]))"),
-        "memory": UsualQuery(f"sum by (instance) (process_resident_memory_bytes{chosen})"),
-    }
+    return _process(target.rpartition("/")[2])
 
 
 def _docker_swarm(service: str) -> Mapping[str, UsualQuery]:

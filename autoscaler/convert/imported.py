@@ -20,15 +20,6 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A server, and how it is asked: what one tenant sees is not what another one sees."""
-
-    address: str
-    options: tuple[tuple[str, str], ...] = ()
-    """Headers, parameters, credentials and whatever else an answer depends on: key and value."""
-
-
-@dataclass(frozen=True, slots=True)
 class Destination:
     """The connection that has the targets."""
 
@@ -63,8 +54,6 @@ class Imported:
     """What of the original it does not have: it scales differently, and discovery refuses it."""
     parts: tuple[str, ...] = ()
     """The parts of the target's name, where the original tells them apart: a job and its group."""
-    sources: Sequence[Source | None] = ()
-    """Of each metric, the source that it is read from; None: the default one. Empty: all are."""
 
     def renamed(self, name: str) -> "Imported":
         """Return the same with another name, also in the commands that it advises."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from autoscaler.convert.blocks import MetricBlock, UsualQuery, usual_query
-from autoscaler.convert.imported import Destination, Source, plain_cron
+from autoscaler.convert.blocks import MetricBlock, Source, UsualQuery, usual_query
+from autoscaler.convert.imported import Destination, plain_cron
 from autoscaler.convert.keda_fields import MAX_NAME, Spec, Trigger
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
@@ -45,8 +45,6 @@ class Found:
     """What a ScaledObject becomes, as it is read."""
 
     metrics: list[MetricBlock] = field(default_factory=list)
-    sources: list[Source | None] = field(default_factory=list)
-    """Of each metric; None: the default one."""
     schedules: list[Mapping[str, Any]] = field(default_factory=list)
     todo: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
@@ -60,14 +58,12 @@ def convert_trigger(
     found.differences += [f"{what}: {text}" for text in _unread(trigger)]
     match trigger.type:
         case "prometheus":
-            found.metrics.append(_prometheus(index, trigger, spec))
-            found.sources.append(_source(trigger, namespace))
+            found.metrics.append(_prometheus(index, trigger, spec, namespace))
             found.todo += [f"{what}: {text}" for text in _to_check(trigger)]
             found.differences += [f"{what}: {text}" for text in _without_data(trigger)]
         case "cpu" | "memory":
             metric = _resource(trigger, usual_query(trigger.type, destination.type, target))
             found.metrics.append(metric)
-            found.sources.append(None)
             found.todo.append(f"{what}: {'check its query' if metric.query.expr else f'needs a query: {metric.hint}'}")
         case "cron":
             found.schedules.append(_schedule(trigger, spec))
@@ -130,7 +126,7 @@ def _options(trigger: Trigger) -> Iterator[tuple[str, str]]:
             yield key, ",".join(sorted(part.strip() for part in text.split(",")))
 
 
-def _prometheus(index: int, trigger: Trigger, spec: Spec) -> MetricBlock:
+def _prometheus(index: int, trigger: Trigger, spec: Spec, namespace: str) -> MetricBlock:
     if trigger.metric_type == "Utilization":
         raise ValueError("metricType Utilization is for cpu and memory; write AverageValue or Value")
     expr, kind = _required(trigger, "query").strip(), trigger.metric_type or "AverageValue"
@@ -148,6 +144,7 @@ def _prometheus(index: int, trigger: Trigger, spec: Spec) -> MetricBlock:
         "the samples are summed",
         _fallback(spec),
         activation,
+        _source(trigger, namespace),
     )
 
 

@@ -50,7 +50,6 @@ def read_scaled_object(
         hint = "a constant: the schedule alone sets the size"
         goal = {"type": "AverageValue", "averageValue": 1}
         found.metrics.append(MetricBlock("External", {"metric": {"name": "none"}}, goal, UsualQuery("vector(0)"), hint))
-        found.sources.append(None)
     elif idles and all(metric.type != "External" for metric in found.metrics):
         minimum, idles = max(minimum, 1), False
         found.todo.append(f"minReplicas is {minimum}: no trigger can ask for instances at 0")
@@ -72,7 +71,7 @@ def read_scaled_object(
     found.todo += guesses(block, spec.scale_target_ref.name)
     found.differences += [f"{path} is left out" for path in unknown_fields(spec, "spec")]
     found.differences += [*_of_spec(spec), *_of_annotations(metadata)]
-    return [Imported(place, metadata.namespace, block, found.todo, found.differences, sources=found.sources)]
+    return [Imported(place, metadata.namespace, block, found.todo, found.differences)]
 
 
 def _of_spec(spec: Spec) -> Iterator[str]:

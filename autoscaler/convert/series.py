@@ -3,25 +3,19 @@
 Source: prometheus.io/docs/prometheus/latest/querying/basics, "Time series selectors"; Kubernetes' labels and selectors.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
 from autoscaler.convert.hpa import Identifier, Selector
+from autoscaler.fields.kept_labels import label_text, quoted
 from autoscaler.observe.planner.rewrite import alternation
 
 _METRIC: Final = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 """Names that Prometheus 2 accepts; Prometheus 3 accepts others in quotes."""
-_LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset({"atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on"})
 """Words of PromQL, in any case, that are not accepted as a metric's name."""
-
-
-def quoted(text: str) -> str:
-    """Return a string of PromQL, with Go's escapes: those have no surrogate pairs."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def plain_number(milli: int) -> str:
@@ -48,9 +42,9 @@ def _braces(matchers: Sequence[str]) -> str:
 
 def _matchers(selector: Selector) -> Iterator[str]:
     for key, value in selector.match_labels.items():
-        yield f"{_label(key)}={quoted(value)}"
+        yield f"{label_text(key)}={quoted(value)}"
     for each in selector.match_expressions:
-        label = _label(each.key)
+        label = label_text(each.key)
         match each.operator:
             case "In":
                 yield f"{label}=~{quoted(alternation(each.values))}"
@@ -60,7 +54,3 @@ def _matchers(selector: Selector) -> Iterator[str]:
                 yield f'{label}!=""'
             case "DoesNotExist":
                 yield f'{label}=""'
-
-
-def _label(key: str) -> str:
-    return key if _LABEL.fullmatch(key) else quoted(key)

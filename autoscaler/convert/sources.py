@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from autoscaler.convert.imported import Imported, Source
+from autoscaler.convert.blocks import Source
+from autoscaler.convert.imported import Imported
 from autoscaler.fields.queries import DEFAULT_SOURCE
 
 _MAX_NAME: Final = 64
@@ -16,7 +17,7 @@ def with_sources(imported: Sequence[Imported]) -> Sequence[Imported]:
 
     The source of most queries is the default one. Two servers, tenants or credentials never have one name.
     """
-    names = _names(source for each in imported for source in each.sources if source is not None)
+    names = _names(metric.server for each in imported for metric in each.block.metrics if metric.server is not None)
     return [_named(each, names) for each in imported]
 
 
@@ -29,15 +30,14 @@ def _names(sources: Iterable[Source]) -> Mapping[Source, str]:
 
 def _named(imported: Imported, names: Mapping[Source, str]) -> Imported:
     metrics, said = [], dict[str, None]()
-    sources = imported.sources or [None] * len(imported.block.metrics)
-    for metric, source in zip(imported.block.metrics, sources, strict=True):
-        if source is None:
+    for metric in imported.block.metrics:
+        if metric.server is None:
             metrics.append(metric)
             continue
-        name = names[source]
+        name = names[metric.server]
         used = None if name == DEFAULT_SOURCE else name
         metrics.append(replace(metric, query=replace(metric.query, source=used)))
-        said[f"it reads {_shown(source)}: name that source {name} in `prometheus`"] = None
+        said[f"it reads {_shown(metric.server)}: name that source {name} in `prometheus`"] = None
     return replace(imported, block=replace(imported.block, metrics=metrics), todo=[*imported.todo, *said])
 
 
