@@ -10,9 +10,8 @@ from pydantic import Field, Strict
 
 from autoscaler import model
 from autoscaler.config.behavior import Seconds
-from autoscaler.config.discover import Discover
 from autoscaler.config.problems import Problems
-from autoscaler.config.settings import AdapterSection
+from autoscaler.config.settings import AdapterSection, Discover
 from autoscaler.errors import AdapterError, named
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import Count, Section, suggest

@@ -1,6 +1,6 @@
 """Reads each source, query and autoscaler of a file by itself, so that a wrong one hides no warning of the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,21 +29,19 @@ class Entries:
 def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> Entries:
     """The entries in `value`, the plain value of a file. Adds what is wrong to `problems`."""
 
-    def read(key: str, model: type[_SectionT]) -> dict[Any, _SectionT]:
-        section = value.get(key)
+    def read(model: type[_SectionT], section: Any, *loc: str) -> dict[Any, _SectionT]:
         items = (
             section.items() if isinstance(section, dict) else enumerate(section) if isinstance(section, list) else ()
         )
-        found = {name: problems.read(model, entry, (key, name), scope) for name, entry in items}
+        found = {name: problems.read(model, entry, (*loc, name), scope) for name, entry in items}
         return {name: entry for name, entry in found.items() if entry is not None}
 
-    sources = read("prometheus", PrometheusSource) if value.get("prometheus") is not None else DEFAULT_SOURCES
-    schedules: dict[str, Sequence[EntryKeys]] = {}
-    section = value.get("schedules")
-    for name, entries in section.items() if isinstance(section, dict) else ():
-        if isinstance(entries, list):
-            found = [
-                problems.read(EntryKeys, each, ("schedules", name, place), scope) for place, each in enumerate(entries)
-            ]
-            schedules[name] = [each for each in found if each is not None]
-    return Entries(sources, read("queries", SharedQuery), read("autoscalers", Autoscaler), schedules)
+    given, shared = value.get("prometheus"), value.get("schedules")
+    sources = DEFAULT_SOURCES if given is None else read(PrometheusSource, given, "prometheus")
+    schedules = {
+        name: list(read(EntryKeys, entries, "schedules", name).values())
+        for name, entries in (shared.items() if isinstance(shared, dict) else ())
+        if isinstance(entries, list)
+    }
+    queries = read(SharedQuery, value.get("queries"), "queries")
+    return Entries(sources, queries, read(Autoscaler, value.get("autoscalers"), "autoscalers"), schedules)

@@ -1,6 +1,6 @@
 """Rules about several parts of the file. They read plain values, so that they are checked beside other errors."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any, Final
 
@@ -13,9 +13,9 @@ from autoscaler.errors import named
 from autoscaler.fields.find_values import Loc
 from autoscaler.model import TargetRef
 from autoscaler.rules import RULES
+from autoscaler.rules.rule import plain_metrics, wakes
 from autoscaler.target.scaled import Scaled, identify
 
-_WAKING: Final = ("Object", "External")
 _OF_INSTANCES: Final = ("resource", "containerResource")
 _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
@@ -35,13 +35,13 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
             problems.add(
                 (*loc, "name"), f"{name[:64]!r} is already the name of the autoscaler on line {line}; rename one"
             )
-        if body.get("minReplicas") == 0 and not _sees_demand_without_instances(body.get("metrics")):
+        if body.get("minReplicas") == 0 and not wakes(body):
             message = "0 needs an Object or External metric to scale up again; add one, or write 1"
             problems.add((*loc, "minReplicas"), message)
         for place, message in [each for kind in RULES for each in kind.plain_problems(body)]:
             problems.add((*loc, *place), message)
-        for key, metric in _metrics(body):
-            _check_metric(metric, body, (*loc, "metrics", *key), connections, problems)
+        for place, metric in plain_metrics(body):
+            _check_metric(metric, body, (*loc, *place), connections, problems)
         target = _target(body.get("scaleTargetRef"))
         if target is None:
             continue
@@ -79,15 +79,6 @@ def check_rules(entries: Entries, problems: Problems, hints: Problems | None = N
                     hints.add(("autoscalers", number, *loc), message)
 
 
-def _metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
-    """The body of each metric, with its place in the list; one of another form is reported elsewhere."""
-    metrics = body.get("metrics")
-    for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
-        for key, of_type in metric.items() if isinstance(metric, dict) else ():
-            if isinstance(of_type, dict):
-                yield (index, key), of_type
-
-
 def _check_metric(
     metric: Mapping[str, Any], body: Mapping[str, Any], loc: Loc, connections: Connections, problems: Problems
 ) -> None:
@@ -104,13 +95,6 @@ def _check_metric(
             "add the capacity of one instance, or write a target of type AverageValue"
         )
         problems.add((*loc, "request"), message)
-
-
-def _sees_demand_without_instances(metrics: Any) -> bool:
-    """True also for metrics that are not a list, which is reported elsewhere."""
-    if not isinstance(metrics, list):
-        return True
-    return any(isinstance(metric, dict) and metric.get("type") in _WAKING for metric in metrics)
 
 
 def _target(ref: Any) -> TargetRef | None:

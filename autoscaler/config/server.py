@@ -1,6 +1,7 @@
 """Types of fields for requests to a server: addresses, headers and parameters."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -8,8 +9,8 @@ from pydantic import AfterValidator
 
 from autoscaler.fields.types import matching
 
-_OWN_PARAMS: Final = frozenset({"query", "time", "timeout"})
-"""Parameters of Prometheus' instant queries that the daemon sets."""
+_OWN_PARAMS: Final = dict.fromkeys(("query", "time", "timeout"), "remove it")
+"""Parameters of Prometheus' instant queries that the daemon sets, with the remedy."""
 _OWN_TOKEN_PARAMS: Final = {
     "grant_type": "remove it",
     "scope": "write it under scopes",
@@ -46,16 +47,15 @@ def check_header_value(value: str) -> str:
     return value
 
 
-def _check_param(name: str) -> str:
-    if name in _OWN_PARAMS:
-        raise ValueError(f"{name} is set by each query itself; remove it")
-    return name
+def _not_set_by(who: str, own: Mapping[str, str]) -> AfterValidator:
+    """Return what checks the name of a parameter. `own`: names that are set already, with the remedy."""
 
+    def check(name: str) -> str:
+        if name in own:
+            raise ValueError(f"{name} is set by {who} itself; {own[name]}")
+        return name
 
-def _check_token_param(name: str) -> str:
-    if name in _OWN_TOKEN_PARAMS:
-        raise ValueError(f"{name} is set by oauth2 itself; {_OWN_TOKEN_PARAMS[name]}")
-    return name
+    return AfterValidator(check)
 
 
 ServerUrl: TypeAlias = Annotated[str, _url("write basicAuth with a passwordFile instead", "write them under params")]
@@ -66,7 +66,7 @@ WebhookUrl: TypeAlias = Annotated[str, _url("remove it, because requests are sig
 TokenUrl: TypeAlias = Annotated[
     str, _url("write clientId and clientSecretFile instead", "write them under endpointParams")
 ]
-TokenParameterName: TypeAlias = Annotated[str, AfterValidator(_check_token_param)]
+TokenParameterName: TypeAlias = Annotated[str, _not_set_by("oauth2", _OWN_TOKEN_PARAMS)]
 HeaderName: TypeAlias = Annotated[
     str,
     matching(
@@ -76,5 +76,5 @@ HeaderName: TypeAlias = Annotated[
 ]
 """RFC 9110, 5.6.2: token."""
 HeaderValue: TypeAlias = Annotated[str, AfterValidator(check_header_value)]
-ParameterName: TypeAlias = Annotated[str, AfterValidator(_check_param)]
+ParameterName: TypeAlias = Annotated[str, _not_set_by("each query", _OWN_PARAMS)]
 """A parameter of an instant query's URL."""

@@ -22,7 +22,6 @@ from pydantic.alias_generators import to_camel
 from autoscaler.config.authentication import BasicAuth, Header, OAuth2, SigV4, Tls
 from autoscaler.config.control_socket import check_length, normal_path
 from autoscaler.config.controller import Controller
-from autoscaler.config.discover import Discover
 from autoscaler.config.grants import Grant
 from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, ServerUrl, WebhookUrl
 from autoscaler.errors import Problem
@@ -236,6 +235,16 @@ class NotifySettings(Part):
 
     webhook: Webhook | None = None
     """Default: nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discover(Part):
+    """Which autoscalers are made of what the back end has, each under the grant that includes its target."""
+
+    policies: Flag
+    """true: of the back end's scaling policies."""
+    live: Flag = False
+    """true: they scale. Default: they are dry runs."""
 
 
 @dataclass(frozen=True, slots=True)

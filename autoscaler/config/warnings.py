@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
@@ -38,31 +38,26 @@ def absent_files(
 
 def add_hints(hints: Problems, entries: Entries, connections: Connections) -> None:
     """Add the warnings that `run` ignores, apart from those of rules."""
-    _add_unshared_files(hints, connections)
-    _add_absent_programs(hints, entries, connections)
-    _add_beyond_total(hints, entries, connections)
-    for key, section in (("schedules", entries.schedules), ("autoscalers", entries.autoscalers)):
-        for loc, hinted in find_values(section, HintedSection, (key,)):
-            for name, message in hinted.hints():
-                hints.add((*loc, name), message)
-
-
-def _add_unshared_files(hints: Problems, connections: Connections) -> None:
-    """Add the files for Prometheus that cannot be written here, or that another user cannot read."""
-    for name, section in connections.sections.items():
-        for loc, file in find_values(section.settings, SharedFile, ("adapters", name)):
-            if problem := unwritable(file) or unreadable_for_others(file):
-                hints.add(loc, problem)
-
-
-def _add_absent_programs(hints: Problems, entries: Entries, connections: Connections) -> None:
-    """Add the programs that would not run here. `run` starts without them, and what needs them fails."""
     sections: dict[Loc, object] = {("adapters", name): each.settings for name, each in connections.sections.items()}
-    sections |= {("autoscalers", index): body for index, body in entries.autoscalers.items()}
+    sections |= {("schedules",): entries.schedules, ("autoscalers",): entries.autoscalers}
     for start, section in sections.items():
-        for loc, program in find_values(section, Program, start):
-            if problem := unusable(program):
-                hints.add(loc, f"{problem}; what needs it fails until then")
+        for loc, value in find_values(section, (SharedFile, Program, HintedSection), start):
+            for place, message in _hints(value):
+                hints.add((*loc, *place), message)
+    _add_beyond_total(hints, entries, connections)
+
+
+def _hints(value: object) -> Iterator[tuple[Loc, str]]:
+    """Yield what is probably wrong with a value, each with its place in it."""
+    match value:
+        case SharedFile():  # Prometheus reads it, usually as another user
+            if problem := unwritable(value) or unreadable_for_others(value):
+                yield (), problem
+        case Program():  # `run` starts without it
+            if problem := unusable(value):
+                yield (), f"{problem}; what needs it fails until then"
+        case HintedSection():
+            yield from (((key,), message) for key, message in value.hints())
 
 
 def _add_beyond_total(hints: Problems, entries: Entries, connections: Connections) -> None:

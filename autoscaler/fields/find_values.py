@@ -22,8 +22,8 @@ def keys_of(kind: Any) -> Mapping[str, tuple[str, Any]]:
     return {}
 
 
-def find_values(value: Any, kind: type[_T], loc: Loc) -> Iterator[tuple[Loc, _T]]:
-    """Yield every value of that type in `value`, with its place. `loc`: the place of `value`."""
+def find_values(value: Any, kind: type[_T] | tuple[type[_T], ...], loc: Loc) -> Iterator[tuple[Loc, _T]]:
+    """Yield every value of that type, or of one of them, in `value`, with its place. `loc`: the place of `value`."""
     if isinstance(value, kind):
         yield loc, value
     elif keys := keys_of(type(value)):

@@ -1,17 +1,8 @@
 """The HorizontalPodAutoscaler of Kubernetes 1.37 and nothing else: pure functions of frozen values and one `now`."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from functools import partial
-
-from autoscaler.errors import TargetError
 from autoscaler.hpa.controller import Asked, Controller, Goal, Rest, Wanted
-from autoscaler.hpa.measurement import measure
 from autoscaler.hpa.memory import remember, with_pending_write
 from autoscaler.hpa.outcome import apply_outcome
-from autoscaler.hpa.policies import own_bounds
-from autoscaler.hpa.proposals import Measured
-from autoscaler.model import NO_MEMORIES, Autoscaler, Decision, History, Observation, TargetState
 
 __all__ = [
     "Asked",
@@ -20,28 +11,6 @@ __all__ = [
     "Rest",
     "Wanted",
     "apply_outcome",
-    "decide",
     "remember",
     "with_pending_write",
 ]
-
-
-def decide(scaler: Autoscaler, observed: Observation, history: History, now: datetime) -> Decision:
-    """Return what HPA by itself decides, before the write. `autoscaler.decide` adds the rules."""
-    controller, state = Controller(scaler, history, now), observed.target
-    if isinstance(state, TargetError):
-        return controller.decision(controller.unreadable(state), NO_MEMORIES, None, (), held=False)
-    wanted = controller.reconcile(state, _Alone(scaler, observed, state, now))
-    return controller.decision(wanted, NO_MEMORIES, state, observed.victims, held=False)
-
-
-class _Alone(Asked):
-    """HPA without rules."""
-
-    def __init__(self, scaler: Autoscaler, observed: Observation, state: TargetState, now: datetime) -> None:
-        self.bounds, self.rest = own_bounds(scaler.min_replicas, scaler.max_replicas), None
-        self._measure = partial(measure, scaler, observed, state, now)
-
-    def measure(self) -> Sequence[Measured]:
-        """Return what each metric proposes."""
-        return self._measure()

@@ -19,7 +19,7 @@ from autoscaler.hpa import Rest
 from autoscaler.hpa.proposals import WAKING_METRICS, Measured, describe, nothing_runs
 from autoscaler.model import Autoscaler, Bound, MetricOutcome, MetricSpec, MetricType, Query, Reading, ValueReading
 from autoscaler.quantity import Milli, format_decimal, format_duration, format_quantity, parse_quantity, sum_of
-from autoscaler.rules.rule import SILENCE, Cycle, Rule, RuleCondition, Said, Written
+from autoscaler.rules.rule import SILENCE, Cycle, Rule, RuleCondition, Said, Written, wakes
 from autoscaler.rules.shown import Line, ShownMetric, ShownSettings
 from autoscaler.target import Duration
 
@@ -129,11 +129,7 @@ class Idle(Rule):
     @classmethod
     def plain_problems(cls, body: Mapping[str, Any]) -> Iterator[tuple[Loc, str]]:
         """Yield an idleReplicas that no metric would end."""
-        metrics = body.get("metrics")
-        wakes = not isinstance(metrics, list) or any(
-            isinstance(each, dict) and each.get("type") in WAKING_METRICS for each in metrics
-        )
-        if body.get("idleReplicas") == 0 and not wakes:
+        if body.get("idleReplicas") == 0 and not wakes(body):
             message = "0 needs an Object or External metric to scale up again; add one, or leave it out"
             yield ("idleReplicas",), message
 

@@ -10,7 +10,7 @@ does nothing. A new rule has
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar, cast
@@ -23,7 +23,7 @@ from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Section
 from autoscaler.hpa import Goal, Rest
 from autoscaler.hpa.instances import NOTHING_ASIDE, SetAside
-from autoscaler.hpa.proposals import Measured
+from autoscaler.hpa.proposals import WAKING_METRICS, Measured
 from autoscaler.model import (
     Autoscaler,
     Bound,
@@ -185,6 +185,26 @@ class Written(NamedTuple, Generic[_KeysT]):
     def wakes(self) -> bool:
         """Whether a metric has a value while nothing runs."""
         return not all(each.of_instances for each in self.metrics)
+
+
+def plain_metrics(body: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
+    """Yield each metric's body from an autoscaler's plain values, with its place; others are reported elsewhere."""
+    metrics = body.get("metrics")
+    for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+        for key, of_type in metric.items() if isinstance(metric, dict) else ():
+            if isinstance(of_type, dict):
+                yield ("metrics", place, key), of_type
+
+
+def wakes(body: Mapping[str, Any]) -> bool:
+    """Return whether a metric has a value while nothing runs, from an autoscaler's plain values.
+
+    True also for metrics that are not a list, which is reported elsewhere.
+    """
+    metrics = body.get("metrics")
+    return not isinstance(metrics, list) or any(
+        isinstance(each, dict) and each.get("type") in WAKING_METRICS for each in metrics
+    )
 
 
 class Rule(ConfiguredRule):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.config.discover import Discover
+from autoscaler.config.settings import Discover
 from autoscaler.errors import ConfigError
 from tests.config.conftest import Load
 

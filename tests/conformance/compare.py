@@ -21,6 +21,7 @@ from autoscaler.model import (
     Rules,
     Written,
 )
+from tests.conformance import alone
 from tests.conformance.scenario import Scenario
 from tests.replaced import replace
 
@@ -39,7 +40,7 @@ class Pipeline(NamedTuple):
 
 
 WHOLE: Final = Pipeline()
-HPA_ALONE: Final = Pipeline(hpa.decide, hpa.apply_outcome)
+HPA_ALONE: Final = Pipeline(alone.decide, hpa.apply_outcome)
 
 
 @dataclass(frozen=True, slots=True)

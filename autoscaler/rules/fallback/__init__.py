@@ -34,7 +34,7 @@ from autoscaler.model import (
 )
 from autoscaler.quantity import format_decimal
 from autoscaler.rules.fallback.keys import InstanceMetricKeys, MetricFallback, ShownFallback, TotalMetricKeys
-from autoscaler.rules.rule import Cycle, Rule, RuleCondition, Said, Written
+from autoscaler.rules.rule import Cycle, Rule, RuleCondition, Said, Written, plain_metrics
 from autoscaler.text import count
 
 __all__ = [
@@ -115,14 +115,13 @@ class Fallbacks(Rule):
     @classmethod
     def plain_problems(cls, body: Mapping[str, Any]) -> Iterator[tuple[Loc, str]]:
         """Yield the fallbacks above maxReplicas."""
-        metrics, maximum = body.get("metrics"), body.get("maxReplicas")
-        for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
-            for key, of_type in metric.items() if isinstance(metric, dict) else ():
-                fallback = of_type.get("fallback") if isinstance(of_type, dict) else None
-                replicas = fallback.get("replicas") if isinstance(fallback, dict) else None
-                if type(replicas) is int and type(maximum) is int and replicas > maximum > 0:
-                    message = f"{replicas} is above maxReplicas {maximum}; lower it, or raise maxReplicas"
-                    yield ("metrics", place, key, "fallback", "replicas"), message
+        maximum = body.get("maxReplicas")
+        for loc, metric in plain_metrics(body):
+            fallback = metric.get("fallback")
+            replicas = fallback.get("replicas") if isinstance(fallback, dict) else None
+            if type(replicas) is int and type(maximum) is int and replicas > maximum > 0:
+                message = f"{replicas} is above maxReplicas {maximum}; lower it, or raise maxReplicas"
+                yield (*loc, "fallback", "replicas"), message
 
     @property
     def times(self) -> Iterable[timedelta]:
