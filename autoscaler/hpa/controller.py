@@ -5,6 +5,7 @@ Source: the HorizontalPodAutoscaler controller of Kubernetes 1.37. tests/conform
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -105,41 +106,28 @@ class Wanted(NamedTuple):
         return self.desired is not None and self.desired != self.current
 
 
+@dataclass(slots=True, eq=False)
 class Controller:
     """One reconcile in progress. The stages add to it in order, within one decision."""
 
-    __slots__ = (
-        "_measured",
-        "_recommendations",
-        "_scale_downs",
-        "_scale_ups",
-        "bounds",
-        "conditions",
-        "error",
-        "events",
-        "history",
-        "metrics",
-        "now",
-        "ready",
-        "scaler",
-        "trace",
-        "warnings",
-    )
+    scaler: Autoscaler
+    history: History
+    now: datetime
+    conditions: Conditions = field(init=False)
+    events: list[Event] = field(default_factory=list)
+    trace: list[Step] = field(default_factory=list)
+    metrics: tuple[MetricOutcome, ...] = ()
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    bounds: Bounds | None = None
+    ready: int | None = None
+    _measured: Sequence[Measured] | None = None
+    _recommendations: list[Recommendation] = field(default_factory=list)
+    _scale_ups: list[ScaleEvent] = field(default_factory=list)
+    _scale_downs: list[ScaleEvent] = field(default_factory=list)
 
-    def __init__(self, scaler: Autoscaler, history: History, now: datetime) -> None:
-        self.scaler, self.history, self.now = scaler, history, now
-        self.conditions = Conditions(history.hpa.conditions, now)
-        self.events: list[Event] = []
-        self.trace: list[Step] = []
-        self.metrics: tuple[MetricOutcome, ...] = ()
-        self.error: str | None = None
-        self.warnings: tuple[str, ...] = ()
-        self.bounds: Bounds | None = None
-        self.ready: int | None = None
-        self._measured: Sequence[Measured] | None = None
-        self._recommendations: list[Recommendation] = []
-        self._scale_ups: list[ScaleEvent] = []
-        self._scale_downs: list[ScaleEvent] = []
+    def __post_init__(self) -> None:
+        self.conditions = Conditions(self.history.hpa.conditions, self.now)
 
     def unreadable(self, error: TargetError) -> Wanted:
         """Return the result for a target that could not be read. The last status stays."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from autoscaler.model import ControllerOptions, Instance, Phase, Sample
+from autoscaler.model import Autoscaler, ControllerOptions, Instance, MetricSpec, MetricType, Phase, Sample, TargetState
 from autoscaler.quantity import format_duration
 
 SCRAPED_WITHIN: Final = timedelta(minutes=2)
@@ -56,19 +56,21 @@ class Groups(NamedTuple):
     """Why those in `aside` are."""
 
 
-def group(
-    instances: Sequence[Instance],
+def groups_of(
+    scaler: Autoscaler,
+    metric: MetricSpec,
     samples: Mapping[str, Sample],
-    options: ControllerOptions,
+    state: TargetState,
     now: datetime,
-    *,
-    is_cpu: bool,
     set_aside: SetAside = NOTHING_ASIDE,
 ) -> Groups:
-    """Put each instance in a group. Only a Resource metric named cpu (`is_cpu`) considers readiness.
+    """Return the target's instances by whether their samples of a metric count.
 
     `set_aside`: running instances whose samples do not count.
     """
+    options, instances = scaler.options, state.instances
+    # samples of starting instances show start-up work
+    is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
     values: dict[str, int] = {}
     ready = measured = 0
     not_ready: list[Instance] = []

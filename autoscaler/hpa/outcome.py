@@ -40,16 +40,15 @@ def apply_outcome(decision: Decision, outcome: Outcome | None) -> Decision:
     match outcome:
         case Proposed(size):
             step = Step(HPA, Reason.DRY_RUN, change.decided_from, size, "a dry run writes nothing")
-            return _with_desired(replace(decision, trace=(*decision.trace, step)), size)
+            return _ended(decision, step, size)
         case Unchanged():
             step = Step(TARGET, Reason.UNCHANGED, change.decided_from, change.size, "the target has that size already")
-            return _with_desired(replace(decision, trace=(*decision.trace, step)), change.size)
+            return _ended(decision, step, change.size)
         case Held(hold):
             conditions = Conditions(decision.conditions, decision.now)
             conditions.set(_ABLE, False, hold.reason, hold.message)
             step = Step(TARGET, hold.reason, change.size, change.decided_from, hold.message)
-            decision = replace(decision, conditions=conditions.frozen(), trace=(*decision.trace, step))
-            return _with_desired(decision, change.size)
+            return _ended(replace(decision, conditions=conditions.frozen()), step, change.size)
         case Conflict(message):
             return _failed(decision, change, f"{message}; the next cycle decides again")
         case TargetError():
@@ -88,9 +87,10 @@ def _written(decision: Decision, change: ScaleChange, outcome: Written) -> Decis
     )
 
 
-def _with_desired(decision: Decision, size: int) -> Decision:
+def _ended(decision: Decision, step: Step, desired: int) -> Decision:
     known = decision.remembered
-    return replace(decision, remembered=replace(known, status=replace(known.status, desired=size)))
+    remembered = replace(known, status=replace(known.status, desired=desired))
+    return replace(decision, trace=(*decision.trace, step), remembered=remembered)
 
 
 def _failed(decision: Decision, change: ScaleChange, error: str) -> Decision:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from autoscaler.errors import MetricError
 from autoscaler.hpa import calculator
 from autoscaler.hpa.calculator import Tolerances
-from autoscaler.hpa.instances import NOT_SCRAPED_YET, NOTHING_ASIDE, Groups, SetAside, are_new, group, ready_units
+from autoscaler.hpa.instances import NOT_SCRAPED_YET, NOTHING_ASIDE, Groups, SetAside, are_new, groups_of, ready_units
 from autoscaler.model import (
     HPA,
     Autoscaler,
@@ -22,7 +22,6 @@ from autoscaler.model import (
     MetricType,
     Reading,
     Reason,
-    Sample,
     Step,
     TargetState,
     TargetType,
@@ -116,11 +115,6 @@ def tolerances_of(scaler: Autoscaler) -> Tolerances:
     return Tolerances(default if down is None else down, default if up is None else up)
 
 
-def is_cpu(metric: MetricSpec) -> bool:
-    """Return whether samples of starting instances are set aside because they show start-up work."""
-    return metric.name == "cpu" and metric.type is not MetricType.PODS
-
-
 def propose(
     scaler: Autoscaler,
     metric: MetricSpec,
@@ -159,18 +153,6 @@ def _failed(metric: MetricSpec, reading: Reading | Failure, error: str) -> Metri
         dropped=reading.dropped,
         more_unmatched=reading.more_unmatched,
     )
-
-
-def groups_of(
-    scaler: Autoscaler,
-    metric: MetricSpec,
-    samples: Mapping[str, Sample],
-    state: TargetState,
-    now: datetime,
-    set_aside: SetAside = NOTHING_ASIDE,
-) -> Groups:
-    """Return the target's instances by whether their samples of a metric count."""
-    return group(state.instances, samples, scaler.options, now, is_cpu=is_cpu(metric), set_aside=set_aside)
 
 
 def _per_instance(

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from autoscaler.hpa.instances import SetAside, ready_units
-from autoscaler.hpa.proposals import groups_of
+from autoscaler.hpa.instances import SetAside, groups_of, ready_units
 from autoscaler.model import (
     Autoscaler,
     Failure,
