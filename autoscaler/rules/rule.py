@@ -6,7 +6,7 @@ does nothing. A new rule has
 - its file, and a line in `RULES`; `headroom.py` is the shortest example with a key of the file, `manual.py` of a hold,
   `warm_up.py` of a key of a document (`text` is enough for a setting that one line shows),
 - tests/rules/test_NAME.py, and a case in tests/conformance/inert.py and in tests/daemon/test_rules.py,
-- a section in docs/decision.md, its key in docs/configuration.md, and new schemas (`autoscaler/config/schema.py`).
+- a section in docs/beyond-hpa.md, its key in docs/configuration.md, and new schemas (`autoscaler/config/schema.py`).
 """
 
 from abc import ABC, abstractmethod

@@ -322,5 +322,5 @@ def test_a_new_brake_observes_one_cycle_first() -> None:
 
 
 def test_three_instances_are_the_fewest_that_count() -> None:
-    """docs/decision.md promises it."""
+    """docs/beyond-hpa.md promises it."""
     assert MIN_MISSING == 3
