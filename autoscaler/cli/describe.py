@@ -1,12 +1,10 @@
 """`autoscaler describe`: shows one autoscaler in detail."""
 
-from datetime import UTC, datetime
-
 import typer
 
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import Name, OutputForm
-from autoscaler.cli.output import Form, screen, show, show_document
+from autoscaler.cli.output import Form, show_found
 from autoscaler.cli.tables.description import description
 from autoscaler.view.detail import Detail
 
@@ -20,7 +18,4 @@ def describe(
     """Describe an autoscaler in the layout of `kubectl describe hpa`: metrics, behavior, conditions, events."""
     with asking(ctx) as client:
         found = client.get(Detail, "/autoscalers/{name}", name)
-        if output is not Form.TEXT:
-            show_document(found, output)
-            return
-        show(description(found, datetime.now(UTC), screen()))
+        show_found(found, output, description)

@@ -1,12 +1,10 @@
 """`autoscaler explain`: explains a decision."""
 
-from datetime import UTC, datetime
-
 import typer
 
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import At, Name, OutputForm, moment
-from autoscaler.cli.output import Form, screen, show, show_document
+from autoscaler.cli.output import Form, show_found
 from autoscaler.cli.tables.explanation import explanation
 from autoscaler.view.explanation import Explanation
 
@@ -26,7 +24,4 @@ def explain(
     when = None if at is None else moment(at, "--at")
     with asking(ctx) as client:
         found = client.get(Explanation, "/autoscalers/{name}/explain", name, at=when)
-        if output is not Form.TEXT:
-            show_document(found, output)
-            return
-        show(explanation(found, datetime.now(UTC), screen()))
+        show_found(found, output, explanation)

@@ -13,7 +13,6 @@ from autoscaler.model import (
     Decision,
     Failure,
     History,
-    Instance,
     InstanceReading,
     MetricOutcome,
     MetricSpec,
@@ -28,6 +27,7 @@ from autoscaler.observe.failure import Unsampled
 from autoscaler.quantity import format_decimal
 from autoscaler.rules import propose
 from autoscaler.text import count, listed
+from autoscaler.view.instances import word
 from autoscaler.view.story import why
 
 _OF_NO_INSTANCE: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
@@ -104,19 +104,9 @@ def _target(state: TargetState) -> str:
     if state.not_started:
         return f"not started yet: the daemon starts it with the size {state.replicas}"
     text = f"size {state.replicas}, {count(len(state.instances), 'instance')}"
-    kinds = Counter(map(_kind, state.instances))
+    kinds = Counter(map(word, state.instances))
     phases = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
     return f"{text}: {phases}" if phases else text
-
-
-def _kind(instance: Instance) -> str:
-    if instance.phase is Phase.FAILED:
-        return "failed"
-    if instance.deleting:
-        return "leaving"
-    if instance.phase is Phase.PENDING:
-        return "pending"
-    return "ready" if instance.ready else "not ready"
 
 
 def _unjoined(metric: MetricSpec | MetricOutcome, reading: Reading | Failure) -> Finding:

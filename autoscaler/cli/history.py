@@ -1,12 +1,10 @@
 """`autoscaler history`: shows sizes and metrics over time."""
 
-from datetime import UTC, datetime
-
 import typer
 
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import Name, OutputForm, Since, Until, span
-from autoscaler.cli.output import Form, screen, show, show_document
+from autoscaler.cli.output import Form, show_found
 from autoscaler.cli.tables.history import rows
 from autoscaler.view.history import HistoryDocument
 
@@ -26,10 +24,7 @@ def history(
     with asking(ctx) as client:
         path = "/autoscalers/{name}/history"
         found = client.get(HistoryDocument, path, name, since=begin, until=end, points=_MAX_POINTS)
-        if output is not Form.TEXT:
-            show_document(found, output)
-            return
-        if not found.points:
+        if output is Form.TEXT and not found.points:
             typer.echo("no decisions in this time; --since looks further back", err=True)
             return
-        show(rows(found, datetime.now(UTC), screen()))
+        show_found(found, output, rows)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ from autoscaler.text import plain
 if TYPE_CHECKING:  # slow, and most commands show none
     from autoscaler.document import Document
 
+_DocumentT = TypeVar("_DocumentT", bound="Document")
 _POLL_SECONDS: Final = 1.0
 MAX_PROBLEMS: Final = 1000
 """Problems of a file that are printed."""
@@ -55,6 +56,16 @@ def show(lines: Iterable[str]) -> None:
 def show_document(document: "Document", form: Form) -> None:
     """Print a document for programs, without control characters for a terminal."""
     show_values(document.model_dump(mode="json"), form)
+
+
+def show_found(
+    document: _DocumentT, form: Form, lines: Callable[[_DocumentT, datetime, Screen], Iterable[str]]
+) -> None:
+    """Print a document in the form that is asked for. `lines` lays it out for readers at a time on a screen."""
+    if form is Form.TEXT:
+        show(lines(document, datetime.now(UTC), screen()))
+    else:
+        show_document(document, form)
 
 
 def show_values(values: Any, form: Form) -> None:

@@ -53,14 +53,18 @@ INSTANCE_WORDS: Final = ("ready", "not ready", "warming up", "pending", "leaving
 """The states of an instance. docs/concepts.md has their meanings."""
 
 
-def word(instance: InstanceDocument) -> str:
-    """Return the state of an instance, one of INSTANCE_WORDS; `ready, warming up` of one that is both."""
+def word(instance: Instance | InstanceDocument) -> str:
+    """Return the state of an instance, one of INSTANCE_WORDS, but for one that warms up."""
     if instance.deleting:
         return "leaving"
     if instance.phase is not Phase.RUNNING:
         return instance.phase.value.lower()
-    state = "ready" if instance.ready else "not ready"
-    return f"{state}, warming up" if instance.warming else state
+    return "not ready" if instance.ready is False else "ready"
+
+
+def words(instance: InstanceDocument) -> str:
+    """Return the state of an instance, as in INSTANCE_WORDS; `ready, warming up` of one that is both."""
+    return f"{word(instance)}, warming up" if instance.warming else word(instance)
 
 
 class InstanceList(Document):

@@ -98,23 +98,16 @@ def story(record: "Record", last: Mapping[MetricKey, LastValue] = MappingProxyTy
     size, reached = decision.current, decision.desired if decision.written is None else decision.written
     followed = winner(decision)
     first = why(decision)
-    lines = [Line(kind=Kind.WHY, source=HPA, reason="", before=size, after=reached, text=first)]
+    lines = [_line(Kind.WHY, first, size, reached)]
     for each in decision.metrics:
         read = each.name + ":" if each is followed else reading(each) + ","
         text = f"{read} {each.detail}"
         if each.error is not None:
             text = _failed(each, last.get((each.name, each.target.type)), said=first)
-        lines.append(Line(kind=Kind.METRIC, source=HPA, reason="", before=size, after=each.proposal, text=text))
+        lines.append(_line(Kind.METRIC, text, size, each.proposal))
         lines += map(note, _samples(each))
     lines += [
-        Line(
-            kind=Kind.STEP,
-            source=each.source,
-            reason=each.reason,
-            before=each.before,
-            after=each.after,
-            text=each.detail,
-        )
+        Line.of(each, kind=Kind.STEP, text=each.detail)
         for each in decision.trace
         if _tells(each) and not first.startswith(each.detail)
     ]
@@ -203,14 +196,19 @@ def _failed(metric: MetricOutcome, last: LastValue | None = None, said: str = ""
     return f"{f'{metric.name} has no value' if without in said else without}{known}{stands_in}"
 
 
+def _line(kind: Kind, text: str, before: int | None = None, after: int | None = None) -> Line:
+    """Return a line that is no stage of the decision."""
+    return Line(kind=kind, source=HPA, reason="", before=before, after=after, text=text)
+
+
 def note(text: str) -> Line:
     """Return more about the line before."""
-    return Line(kind=Kind.NOTE, source=HPA, reason="", before=None, after=None, text=text)
+    return _line(Kind.NOTE, text)
 
 
 def ahead_line(text: str) -> Line:
     """Return a line about what would change the size."""
-    return Line(kind=Kind.AHEAD, source=HPA, reason="", before=None, after=None, text=text)
+    return _line(Kind.AHEAD, text)
 
 
 def _samples(metric: MetricOutcome) -> Iterator[str]:

@@ -82,15 +82,19 @@ def test_a_working_target_shows_the_proposed_size() -> None:
 
 
 def test_instances_are_counted_by_state() -> None:
-    """Pending, failed and leaving instances explain a surprising proposal."""
+    """Pending, failed and leaving instances explain a surprising proposal.
+
+    One of unknown readiness is ready, as on the page.
+    """
     others = (
         instance("b", phase=Phase.PENDING, ready=False),
         instance("c", ready=False),
         instance("d", deleting=True),
         instance("e", phase=Phase.FAILED, ready=False),
+        instance("f", ready=None),
     )
     block = found(state(instance("a"), *others), ValueReading((5000,)))
-    text = "size 5, 5 instances: 1 ready, 1 pending, 1 not ready, 1 leaving, 1 failed"
+    text = "size 6, 6 instances: 2 ready, 1 pending, 1 not ready, 1 leaving, 1 failed"
     assert line(block, "target") == (text, False)
 
 

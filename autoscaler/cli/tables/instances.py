@@ -8,7 +8,7 @@ from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
 from autoscaler.text import clean
-from autoscaler.view.instances import InstanceDocument, InstanceList, word
+from autoscaler.view.instances import InstanceDocument, InstanceList, words
 from autoscaler.view.parts import words_of
 
 _MAX_ROWS: Final = 10
@@ -35,7 +35,7 @@ def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[
     since = "-" if instance.started_at is None else format_age(now - instance.started_at)
     return [
         clean(instance.name),
-        word(instance),
+        words(instance),
         since,
         *[values.get(name) or "-" for name in names],
         _detail(instance, now),

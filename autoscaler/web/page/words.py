@@ -12,7 +12,7 @@ from autoscaler.times import INSTANT, parse_instant, rfc3339
 from autoscaler.view import notation
 from autoscaler.view.events import EventDocument
 from autoscaler.view.history import Column, Point, metric_columns
-from autoscaler.view.instances import word
+from autoscaler.view.instances import words
 from autoscaler.view.level import Level
 from autoscaler.view.metric import MetricDocument, current_words, is_averaged, target_decimal
 from autoscaler.view.parts import lines_of, remarks, words_of
@@ -125,7 +125,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal": notation.plain,
     "paused": paused,
     "condition_class": condition_class,
-    "readiness": lambda instance: first_upper(word(instance)),
+    "readiness": lambda instance: first_upper(words(instance)),
     "event_kind": event_kind,
     "first_upper": first_upper,
     "instants": instants,
