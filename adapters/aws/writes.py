@@ -75,6 +75,8 @@ class Writes:
         self._loaded = False
         self._previous: dict[str, Write | None] = {}
         """Target -> the write that its last termination replaced."""
+        self._believed = set[str]()
+        """Targets of which the state may have an accepted size that applies after a restart."""
 
     def load(self) -> None:
         """Load the writes from before a restart, once. Raises TargetUnavailable."""
@@ -98,6 +100,8 @@ class Writes:
     def _recall(self, name: str, values: Any) -> None:
         try:
             write, known = msgspec.convert(values, Write), self._writes.get(name)
+            if write.passed:
+                self._believed.add(name)
             if known is None or known.change != write.change:  # else it may be confirmed by now
                 self._writes[name] = write
         except msgspec.ValidationError as error:
@@ -168,9 +172,12 @@ class Writes:
     def asking(self, name: str) -> None:
         """Record that a size is about to be requested, so that no earlier size is kept.
 
-        Raises StateError when the record fails; the request must then not be sent.
+        An old one counts, too: by the clock of another host, which may take over, it is perhaps young. Raises
+        StateError when the record fails; the request must then not be sent.
         """
-        if self._lasting(name) is not None:
+        with self._lock:
+            believed = name in self._believed
+        if believed:
             self._save(name, believed=False)
 
     def unknown(self, name: str) -> None:
@@ -220,9 +227,14 @@ class Writes:
         """Save the write. `believed`: whether its size applies after a restart."""
         with self._lock:
             write = self._writes.get(name)
-        if write is not None and not believed:
-            write = replace(write, passed=())
+            if write is not None and not believed:
+                write = replace(write, passed=())
+            if write is not None and write.passed:
+                self._believed.add(name)
         self._memory.save(TargetRef(self._connection, name), None if write is None else msgspec.to_builtins(write))
+        if write is None or not write.passed:
+            with self._lock:
+                self._believed.discard(name)
 
 
 def _timed(write: Write, moment: Moment) -> Write:

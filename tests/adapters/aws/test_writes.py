@@ -97,6 +97,33 @@ def test_a_size_without_an_answer_is_hidden_by_no_older_one() -> None:
     assert before.size("a", 2) == 2
 
 
+def test_a_size_without_an_answer_is_hidden_by_no_size_that_another_host_takes_for_young() -> None:
+    """The clock of the second of three hosts is an hour ahead. The answer to its write from 4 to 2 is lost with it."""
+    memory = ForgetfulMemory()
+    first, second = FakeClock(), FakeClock()
+    writes(memory, first).accepted("a", "1", 2, 4)
+    second.reboot()
+    second.advance(3600)
+    before = writes(memory, second)
+    before.load()
+    before.asking("a")
+    third = writes(memory, first)
+    third.load()
+    assert third.size("a", 2) == 2
+
+
+def test_a_request_after_one_whose_answer_was_lost_needs_no_commit() -> None:
+    """The state has no accepted size then."""
+    memory = Counting()
+    of = writes(memory)
+    of.accepted("a", "1", 2, 4)
+    of.asking("a")
+    memory.saved = 0
+    of.asking("a")
+    of.asking("b")
+    assert memory.saved == 0
+
+
 def test_an_end_without_an_answer_is_hidden_by_no_older_size() -> None:
     memory = ForgetfulMemory()
     before = writes(memory)
