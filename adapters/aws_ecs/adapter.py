@@ -4,6 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -14,11 +15,14 @@ from adapters.aws.settings import AwsSettings
 from adapters.aws.writes import Writes
 from adapters.aws_ecs import services
 from adapters.aws_ecs.other_autoscalers import OtherAutoscalers
+from adapters.aws_ecs.protection import Protection
 from adapters.aws_ecs.tasks import Tasks
 from autoscaler.target import (
     Adapter,
     AdapterContext,
     Call,
+    Held,
+    HoldReason,
     Instance,
     ScaleChange,
     ScaleOutcome,
@@ -34,13 +38,17 @@ from autoscaler.target import (
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}")
 """Source: ECS API Reference, CreateCluster and CreateService."""
 _SERVICES_PER_CALL: Final = 10
+_UNTESTED: Final = (
+    "not tested: ecs:GetTaskProtection and ecs:UpdateTaskProtection, which an autoscaler with `victims` needs"
+)
 _TRY_AGAIN: Final = (TargetUnavailable, TargetNotWritten)
 
 
 class AwsEcs(Adapter):
-    """Sets the desired count of ECS services and changes nothing else."""
+    """Sets the desired count of ECS services, for victims also the protection of tasks, and changes nothing else."""
 
     Settings: ClassVar = AwsSettings
+    target_keys: ClassVar = frozenset({"victims"})
     concurrent_writes = 8
 
     @staticmethod
@@ -64,6 +72,7 @@ class AwsEcs(Adapter):
         self._api: Final = AwsApi(context.name, context.settings, context.clock)
         self._writes = Writes(context.name, context.memory, context.clock, context.logger)
         self._tasks = Tasks(self._api)
+        self._protection = Protection(self._api)
         self._other_autoscalers = OtherAutoscalers(self._api, context.clock)
         self._optional = OptionalReads(context.clock, context.logger)
         self._unread: frozenset[str] = frozenset()
@@ -107,7 +116,7 @@ class AwsEcs(Adapter):
             partial(self._update, target.name, call),
         )
         require_permissions(asked)
-        return "permitted: AWS accepted an update that changes nothing"
+        return f"permitted: AWS accepted an update that changes nothing; {_UNTESTED}"
 
     def close(self) -> None:
         """Close idle connections."""
@@ -162,6 +171,11 @@ class AwsEcs(Adapter):
         unsent = check_before_write(f"ECS service {name}", change, current, hold=hold)
         if unsent is not None:
             return unsent
+        if change.victims and change.size < current:
+            size = self._protection.choose(name, change, current, call)
+            if isinstance(size, HoldReason):
+                return Held(size)
+            change = replace(change, size=size)
         return self._writes.set_size(name, change, current, partial(self._update, name, call, desiredCount=change.size))
 
     def _update(self, name: str, call: Call, **parameters: int) -> None:

@@ -18,6 +18,7 @@ class EcsHarness(AwsHarness):
     """One service on a server whose tasks take time to start and to stop."""
 
     adapter_type = AwsEcs
+    chooses_victims = True
     target = TargetRef("test", "shop/contract")
     missing = TargetRef("test", "shop/contract-missing")
     unscalable = TargetRef("test", "shop/contract-daemon")

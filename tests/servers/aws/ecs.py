@@ -1,5 +1,7 @@
 """The ECS API on services that run tasks, which moto's do not; clusters, task definitions and the rest are moto's."""
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, cast
 
 import moto.ecs.urls
@@ -14,7 +16,8 @@ from tests.servers.aws.ecs_service import EcsService, EcsTask
 from tests.servers.aws.world import World
 
 _KEYS = ("cluster", "serviceName", "taskDefinition", "desiredCount")
-_SERVICES_PER_CALL, _TASKS_PER_CALL = 10, 100
+_SERVICES_PER_CALL, _TASKS_PER_CALL, _PROTECTED_PER_CALL = 10, 100, 10
+_MAX_MINUTES, _DEFAULT_MINUTES = 2880, 120
 
 
 class EcsBackend(EC2ContainerServiceBackend):
@@ -142,9 +145,31 @@ class EcsResponses(EC2ContainerServiceResponse):
         wanted: list[str] = self._get_param("tasks", [])
         if not 0 < len(wanted) <= _TASKS_PER_CALL:
             raise InvalidParameterException("Tasks must have 1 to 100 elements.")
-        known: dict[str, tuple[EcsService, EcsTask]] = {
-            task.arn: (service, task) for service in self.cloud.running.values() for task in service.tasks
-        }
-        found = [known[arn][1].described(known[arn][0]) for arn in wanted if arn in known]
+        known, failures = self._tasks(wanted)
+        return ActionResult({"tasks": [task.described(service) for service, task in known], "failures": failures})
+
+    def get_task_protection(self) -> ActionResult:
+        """API, GetTaskProtection: up to 100 tasks; what is missing is a failure."""
+        wanted: list[str] = self._get_param("tasks", [])
+        if len(wanted) > _TASKS_PER_CALL:
+            raise InvalidParameterException("Tasks cannot have more than 100 elements.")
+        known, failures = self._tasks(wanted)
+        found = [task.protection(self.cloud.world.now) for _, task in known]
+        return ActionResult({"protectedTasks": found, "failures": failures})
+
+    def update_task_protection(self) -> ActionResult:
+        """API, UpdateTaskProtection: up to 10 tasks, 1 to 2,880 minutes; each call sets the expiration anew."""
+        wanted: list[str] = self._get_param("tasks", [])
+        minutes = int(self._get_param("expiresInMinutes") or _DEFAULT_MINUTES)
+        if not 0 < len(wanted) <= _PROTECTED_PER_CALL or not 0 < minutes <= _MAX_MINUTES:
+            raise InvalidParameterException("Tasks must have 1 to 10 elements, expiresInMinutes 1 to 2880.")
+        now, (known, failures) = self.cloud.world.now, self._tasks(wanted)
+        for _, task in known:
+            task.protected_until = now + timedelta(minutes=minutes) if self._get_param("protectionEnabled") else None
+        return ActionResult({"protectedTasks": [task.protection(now) for _, task in known], "failures": failures})
+
+    def _tasks(self, wanted: Sequence[str]) -> tuple[list[tuple[EcsService, EcsTask]], list[dict[str, str]]]:
+        """Return those of the tasks that exist, and a failure for each other one."""
+        known = {task.arn: (service, task) for service in self.cloud.running.values() for task in service.tasks}
         failures = [{"arn": arn, "reason": "MISSING"} for arn in wanted if arn not in known]
-        return ActionResult({"tasks": found, "failures": failures})
+        return [known[arn] for arn in wanted if arn in known], failures

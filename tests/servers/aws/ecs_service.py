@@ -40,6 +40,17 @@ class EcsTask:
     desired: str = "RUNNING"
     started: datetime | None = None
     stopping: datetime | None = None
+    protected_until: datetime | None = None
+    """API, ProtectedTask."""
+
+    def protection(self, now: datetime) -> dict[str, Any]:
+        """API, ProtectedTask: an expired protection is none."""
+        enabled = self.protected_until is not None and self.protected_until > now
+        return {
+            "taskArn": self.arn,
+            "protectionEnabled": enabled,
+            **({"expirationDate": self.protected_until} if enabled else {}),
+        }
 
     @property
     def id(self) -> str:
@@ -245,13 +256,19 @@ class EcsService:
         return task
 
     def _stop(self, now: datetime) -> None:
-        """DG, deployment-type-ecs: old tasks stop when new ones run, the newest of too many stop first."""
+        """DG, deployment-type-ecs: old tasks stop when new ones run, the newest of too many stop first.
+
+        DG, task-scale-in-protection: a protected task is not stopped, also while too many run.
+        """
         primary = self.deployments[0]
         mine = [one for one in self.tasks if one.deployment is primary and one.desired == "RUNNING"]
         old = [one for one in self.tasks if one.deployment is not primary and one.desired == "RUNNING"]
         ready = sum(one.status == "RUNNING" for one in mine)
         wanted = 0 if self.status != "ACTIVE" else self.desired
-        self.stop([*mine[wanted:], *old[max(0, wanted - ready) :]], now)
+        surplus = len(mine) - wanted, len(old) - max(0, wanted - ready)
+        for tasks, count in zip((mine, old), surplus, strict=True):
+            free = [one for one in tasks if self.status != "ACTIVE" or not one.protection(now)["protectionEnabled"]]
+            self.stop(free[::-1][: max(0, count)], now)
 
     def stop(self, tasks: Iterable[EcsTask], now: datetime) -> None:
         """API, StopTask: the desired status is STOPPED at once."""
