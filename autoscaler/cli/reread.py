@@ -12,9 +12,9 @@ from typing import Any, Final
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import read_entries
-from autoscaler.config.judgement import add_refused
 from autoscaler.config.problems import Problems
 from autoscaler.config.rules import check_autoscalers, check_rules
+from autoscaler.config.warnings import add_refused
 from autoscaler.convert.blocks import AutoscalerBlock, section_lines, section_value
 from autoscaler.errors import AutoscalerError, ConfigError
 from autoscaler.fields.promql import Parser

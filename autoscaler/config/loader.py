@@ -10,14 +10,13 @@ from typing import Any, Final, NamedTuple
 from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, read_entries
-from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems, path_text
 from autoscaler.config.rules import check_autoscalers, check_discover, check_grants, check_rules, check_sharing
 from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
-from autoscaler.config.warnings import absent_files, add_hints, unknown_expressions
+from autoscaler.config.warnings import absent_files, add_hints, add_refused, add_without_instance, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.promql import Parser

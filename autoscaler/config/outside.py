@@ -16,11 +16,11 @@ from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries
 from autoscaler.config.grants import Grant, queries_of
-from autoscaler.config.judgement import add_refused, add_without_instance
 from autoscaler.config.problems import Problems
 from autoscaler.config.rules import check_autoscalers, check_rules
 from autoscaler.config.sections import Autoscaler
 from autoscaler.config.settings import Settings
+from autoscaler.config.warnings import add_refused, add_without_instance
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.fields.promql import Parser
 from autoscaler.fields.types import Flag, Scope

@@ -3,16 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from autoscaler.config.grants import Grant, matches
 from autoscaler.config.origins import Document
 from autoscaler.config.settings import Settings
+from autoscaler.convert.blocks import AutoscalerBlock, name_of, section_value
+from autoscaler.convert.imported import Destination
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.model import TargetRef
-
-if TYPE_CHECKING:
-    from autoscaler.convert.blocks import AutoscalerBlock
 
 Policy: TypeAlias = Mapping[str, Any]
 """An object that `autoscaler import` reads."""
@@ -48,9 +47,7 @@ class TargetPolicy:
         Its queries are for the first source of the grant. A policy of which a part cannot be carried over is refused.
         One that is not enabled has no autoscaler.
         """
-        from autoscaler.convert.blocks import section_value  # noqa: PLC0415 - most daemons discover nothing
-        from autoscaler.convert.imported import Destination  # noqa: PLC0415 - as above
-        from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - as above
+        from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - most daemons discover nothing
 
         if self.is_ambiguous:
             parts = ", ".join(repr(each) for each in self.target.parts)
@@ -78,13 +75,11 @@ class TargetPolicy:
         return Problem(self.place, 1, 1, path, message)
 
 
-def _under(grant: Grant, block: "AutoscalerBlock", parts: Sequence[str]) -> "AutoscalerBlock":
+def _under(grant: Grant, block: AutoscalerBlock, parts: Sequence[str]) -> AutoscalerBlock:
     """Return the block with a name that begins as the grant says, and with the grant's source.
 
     `parts`: those of the target's name, of each of which a label of the name is made.
     """
-    from autoscaler.convert.blocks import name_of  # noqa: PLC0415 - as above
-
     name = ".".join(name_of(part.replace("/", ".")) for part in (block.namespace or "", *parts))
     if not name.startswith(grant.name_prefix):
         name = grant.name_prefix + name

@@ -7,7 +7,7 @@ from datetime import datetime
 from autoscaler.model import Autoscaler, Limits
 from autoscaler.rules.bounds import combined
 from autoscaler.rules.rule import Said
-from autoscaler.rules.schedules import bounds_of, counted, entries_of, open_at
+from autoscaler.rules.schedules import Schedules, bounds_of, counted
 from autoscaler.windows import ScheduleEntry
 
 
@@ -35,11 +35,14 @@ class ScheduledChange:
 
 def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Iterator[ScheduledChange]:
     """Yield each change after `begin` and before `end`, in order: what the daemon finds open when a window changes."""
-    windows = (window for entry in entries_of(scaler) for window in entry.windows(begin, end))
-    present = open_at(scaler, begin)
+    rule = scaler.rules.find(Schedules)
+    if rule is None:
+        return
+    windows = (window for entry in rule.entries for window in entry.windows(begin, end))
+    present = rule.open_at(begin)
     before = scheduled_bounds(scaler, present)
     for at in sorted({at for window in windows for at in window if begin < at < end}):
-        following = open_at(scaler, at)
+        following = rule.open_at(at)
         after = scheduled_bounds(scaler, following)
         if before != after:
             opened, closed = _beyond(following, present), _beyond(present, following)

@@ -14,8 +14,8 @@ from autoscaler.config.outside import Granted, read_outside
 from autoscaler.errors import ConfigError
 from autoscaler.model import TargetRef
 from autoscaler.rules.fallback import Fallbacks
-from autoscaler.rules.schedules import entries_of
 from tests.config.conftest import Load
+from tests.config.schedules import entries_of
 
 MAIN: Mapping[str, Any] = {
     "prometheus": {name: {"url": f"http://{name}:9090"} for name in ("default", "shop", "pay")},

@@ -9,9 +9,8 @@ import pytest
 
 from autoscaler.config.loader import load_text
 from autoscaler.errors import ConfigError
-from autoscaler.rules.schedules import entries_of
 from autoscaler.windows import ScheduleEntry
-from tests.config.schedules import NIGHT, OFFICE, SALE, text
+from tests.config.schedules import NIGHT, OFFICE, SALE, entries_of, text
 
 
 def entries(own: str, *shared: str) -> Sequence[ScheduleEntry]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BeforeValidator, Tag
 
+from autoscaler.document import Document
 from autoscaler.fields.types import Flag, Section, two_forms
 from autoscaler.hpa.proposals import Measured
 from autoscaler.model import Direction, Event, EventType
@@ -23,9 +24,9 @@ from autoscaler.rules.brakes.after_outage import AfterOutageBrake, Outage
 from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule
 from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake
 from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize, after_write
-from autoscaler.rules.brakes.shown import ShownActiveBrakes, ShownBrakes
 from autoscaler.rules.brakes.unfulfilled import Shortfall, UnfulfilledBrake
 from autoscaler.rules.rule import Cycle, Hold, Rule, Said, Written
+from autoscaler.rules.shown import Line, Remark, ShownMemory, ShownSettings
 
 __all__ = [
     "ENDED",
@@ -125,6 +126,62 @@ class BrakeMemory(Struct, frozen=True, gc=False):
 
 
 _NOTHING: Final = BrakeMemory()
+
+
+class BrakeDocument(Document):
+    """A configured brake."""
+
+    brake: Brake
+    text: str
+    """Its effect, such as `no scale-in for 5m after 30 % or more of the instances were gone at once`."""
+
+
+class ActiveBrakeDocument(Document):
+    """A brake that is on, even if the metrics do not ask for the change that it prevents."""
+
+    brake: Brake
+    reason: str
+    """The reason of AbleToScale if the brake prevents a change."""
+    message: str
+
+
+class ShownBrakes(ShownSettings):
+    """The configured brakes."""
+
+    brakes: tuple[BrakeDocument, ...] = ()
+
+    @classmethod
+    def of_rule(cls, rule: "Brakes") -> "ShownBrakes":
+        """Return the configured ones."""
+        return cls(brakes=tuple(map(BrakeDocument.of, rule.all)))
+
+    def as_lines(self) -> Iterable[Line]:
+        """Yield the effect of each."""
+        for each in self.brakes:
+            yield Line(f"Brake {each.brake}", each.text)
+
+
+class ShownActiveBrakes(ShownMemory):
+    """The brakes that are on."""
+
+    brakes: tuple[ActiveBrakeDocument, ...] = ()
+    """The brakes that were on, even if the metrics did not ask for the change that they prevent."""
+
+    @classmethod
+    def of_memory(cls, memory: BrakeMemory) -> "ShownActiveBrakes":
+        """Return those that are on."""
+        return cls(brakes=tuple(map(ActiveBrakeDocument.of, memory.active)))
+
+    def remarks(self) -> Iterable[Remark]:
+        """Yield each with what turned it on."""
+        for each in self.brakes:
+            yield Remark(
+                Line("Brake on", f"{each.brake}: {each.message}"),
+                now=f"The brake {each.brake} is on: {each.message}",
+                past=f"The brake {each.brake} was on, and had no change to prevent: {each.message}",
+                message=each.message,
+                urgent=True,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ __all__ = [
     "SharedSchedules",
     "bounds_of",
     "counted",
-    "entries_of",
-    "open_at",
 ]
 
 
@@ -131,18 +129,6 @@ class Schedules(Rule):
     def shown(memory: OpenEntries) -> object:
         """Return the entries."""
         return memory.entries
-
-
-def open_at(scaler: Autoscaler, at: datetime) -> Sequence[ScheduleEntry]:
-    """Return the entries of an autoscaler that are open at a civil time, in the configuration's order."""
-    rule = scaler.rules.find(Schedules)
-    return () if rule is None else rule.open_at(at)
-
-
-def entries_of(scaler: Autoscaler) -> tuple[ScheduleEntry, ...]:
-    """Return the entries of all schedules of an autoscaler, in the configuration's order."""
-    rule = scaler.rules.find(Schedules)
-    return () if rule is None else rule.entries
 
 
 def bounds_of(entries: Iterable[OpenEntry]) -> tuple[Bound | None, Bound | None]:
