@@ -46,7 +46,7 @@ def test_a_fault_of_a_read_is_reported_as_what_it_is(cloud: Cloud, connection: L
     cloud.create("shop/web", 2)
     fault, error, said = _FAULTS[name]
     cloud.server.faults.faults.append(fault)
-    found = connection.look("shop/web", 3)
+    found = connection.look("shop/web")
     assert isinstance(found, error)
     assert said in str(found)
 
@@ -58,9 +58,9 @@ def test_a_write_without_an_answer_of_aws_may_have_been_done(cloud: Cloud, conne
     seen = connection.state("shop/web")
     fault = _FAULTS[name][0]
     cloud.server.faults.faults.append(Fault("ecs:UpdateService", fault.status, fault.body, fault.content_type))
-    found = connection.scale("shop/web", seen, 3, seconds=3)
+    found = connection.scale("shop/web", seen, 3)
     assert isinstance(found, TargetUnavailable)
     assert not isinstance(found, TargetNotWritten)
     with pytest.raises(TargetError):
-        connection.adapter.try_write(TargetRef("test", "shop/web"), connection.call(3))
+        connection.adapter.try_write(TargetRef("test", "shop/web"), connection.call())
     assert connection.state("shop/web").replicas == 2
