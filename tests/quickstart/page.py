@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+_EXAMPLES: Final = "/usr/share/doc/prometheus-autoscaler/examples"
+WEB_SERVER: Final = {f"{_EXAMPLES}/quickstart": str(DOCS.parent / "config/examples/quickstart")}
+"""The folder of the pages' web server in the package -> in the source tree."""
+DROP_INS: Final = {f"{_EXAMPLES}/autoscaler.service.d": str(DOCS.parent / "systemd/autoscaler.service.d")}
+"""The same for the drop-ins of the service."""
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAME: Final = re.compile(r"`([^`]+)`:$")
 _ANYTHING: Final = "…"

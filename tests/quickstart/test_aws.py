@@ -1,8 +1,8 @@
 """The quickstarts on AWS: a real Prometheus and the real aws command, against the tests' server.
 
 The server stands for Auto Scaling, ECS and EC2 as AWS documents them (tests/servers/aws). Its instances and tasks are
-network namespaces with the private addresses that it reports, and run their user data or command. Only the address of
-the server is substituted, because Prometheus reads it from its configuration.
+network namespaces with the private addresses that it reports, and run their user data or command. The address of
+that server is substituted, because Prometheus reads it from its configuration, and the folder of the package's example.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.quickstart.machine import running_machine
-from tests.quickstart.page import DOCS, follow
+from tests.quickstart.page import DOCS, WEB_SERVER, follow
 from tests.servers.required import require
 
 pytestmark = pytest.mark.slow
@@ -37,4 +37,4 @@ def test_the_page_scales_from_one_instance_to_four_and_back(tmp_path: Path, page
     with running_machine(tmp_path, environment=variables) as machine:
         machine.run(f"cd {ROOT} && python -m tests.quickstart.cloud {PORT} {tmp_path / 'tmp'} >$LOGS/cloud.log 2>&1 &")
         machine.run(f"until curl -s -o /dev/null {SERVER}; do sleep 0.2; done")
-        follow(DOCS / page, machine, PAGES[page])
+        follow(DOCS / page, machine, {**PAGES[page], **WEB_SERVER})
