@@ -52,7 +52,7 @@ SLOWEST_FIRST: Final = (
 )
 """The units that take longest, the longest first. Otherwise one of them would run alone at the end."""
 
-_ENDED_WITHIN_SECONDS: Final = 10.0
+_ENDED_WITHIN_SECONDS: Final = 30.0
 
 
 def unit(nodeid: str) -> str:

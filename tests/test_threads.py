@@ -19,7 +19,7 @@ def test_hanging_work_is_abandoned_after_a_stop_request() -> None:
     stop, release = Stop(), threading.Event()
     threading.Timer(0.05, stop.ask).start()
     with pytest.raises(Stopping):
-        stop.run_interruptibly(lambda: release.wait(30))
+        stop.run_interruptibly(lambda: release.wait(60))
     assert stop.left_behind()
     release.set()
     until(lambda: not stop.left_behind(), "the end of the work")

@@ -10,7 +10,7 @@ _Seen = TypeVar("_Seen")
 
 def until(
     look: Callable[[], _Seen],
-    what: str | Callable[[], str],
+    what: str | Callable[[], str] = "the condition",
     within_seconds: float = PATIENCE_SECONDS,
     every_seconds: float = 0.05,
 ) -> _Seen:

@@ -18,7 +18,7 @@ from tests.servers.ports import free_port
 pytestmark = pytest.mark.slow
 
 _MIN_PIPE: Final = 4096
-_ENDED_WITHIN_SECONDS: Final = 30.0
+_ENDED_WITHIN_SECONDS: Final = 60.0
 
 
 @contextmanager

@@ -129,7 +129,7 @@ def test_a_policy_that_could_not_be_followed_is_put_off(bench: Bench) -> None:
     """The daemon tries again, and not every second."""
     bench.discoveries.turn()
     for thread in [each for each in threading.enumerate() if each.name == "discover-nomad"]:
-        thread.join(10)
+        thread.join(60)
     assert bench.discoveries.turn()
     bench.discoveries.put_off()
     assert not bench.discoveries.turn()
@@ -256,7 +256,7 @@ def test_a_second_target_of_a_name_does_not_stop_the_first(bench: Bench) -> None
 def test_an_adapter_that_hangs_is_a_failure_and_is_asked_no_more(bench: Bench) -> None:
     """Another thread would hang as well."""
     over = threading.Event()
-    bench.back.answer = lambda: over.wait(30)
+    bench.back.answer = lambda: over.wait(60)
     bench.discoveries.turn()
     bench.clock.advance(2 * DEADLINE_SECONDS + 1)
     bench.discoveries.turn()
@@ -281,7 +281,7 @@ def test_a_configuration_that_came_during_a_look_applies_to_what_it_found(bench:
     go_on = threading.Event()
 
     def slowly() -> Discovery:
-        go_on.wait(10)
+        go_on.wait(60)
         return Discovery(policies(APP), {})
 
     bench.back.answer = slowly

@@ -13,11 +13,10 @@ from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, writ
 from tests.daemon.state import records
 
 pytestmark = pytest.mark.slow
-_PROMPT_SECONDS = 9.0
-"""The limit of a daemon that does not wait, on a busy machine.
-
-Two reloads that wait for a lock would take ten seconds.
-"""
+_PROMPT_SECONDS = 45.0
+"""The limit of a daemon that does not wait, on a busy machine. A call that hangs lasts an hour."""
+_UNLOCKED_SECONDS = 9.0
+"""The limit of one that does not wait for a lock. Two reloads that wait for it would take ten seconds."""
 _CALL_SECONDS = 3.0
 """The duration of a slow call, well within its cycle."""
 
@@ -83,7 +82,7 @@ def test_reloads_that_wait_for_a_locked_state_are_abandoned(folder: Path, promet
             daemon.send(signal.SIGHUP)
             daemon.until(lambda: third.notes("built", "another") != [], "the reload")
             daemon.send(signal.SIGHUP)
-            ends_within(daemon, _PROMPT_SECONDS)
+            ends_within(daemon, _UNLOCKED_SECONDS)
         finally:
             lock.close()
 

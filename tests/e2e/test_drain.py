@@ -92,7 +92,7 @@ def configuration(folder: Path, prometheus: PrometheusServer, fleet: Fleet) -> P
     """Return a configuration with an instance for each ten of the demand."""
     drain = {"timeout": "5m", "nomad": {"adapter": "nomad", "deadline": "4m"}}
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0}}
-    scaler = autoscaler("fleet", "demand", "aws", syncPeriod="2s", drain=drain, behavior=behavior)
+    scaler = autoscaler("fleet", "demand", "aws", syncPeriod="4s", drain=drain, behavior=behavior)
     adapters: dict[str, Any] = {
         "aws": {"type": "aws-asg", "region": REGION, "endpointUrl": fleet.aws.url},
         "nomad": {"type": "nomad", "address": fleet.nomad.url},

@@ -7,15 +7,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from autoscaler.log import Format, Level, LogStream, configure
+from tests.waiting import PATIENCE_SECONDS, until
 
 _PIPE_BYTES: Final = 4096
-_PATIENCE_SECONDS: Final = 60.0
 
 
 class Pipe:
@@ -28,9 +28,9 @@ class Pipe:
 
     def read_until(self, end: str) -> list[str]:
         """Read until what was read ends with this text. Returns the lines."""
-        until = time.monotonic() + _PATIENCE_SECONDS
+        last = time.monotonic() + PATIENCE_SECONDS
         while not self._read.endswith(end.encode()):
-            assert time.monotonic() < until, self._read[-1000:]
+            assert time.monotonic() < last, self._read[-1000:]
             self._read += os.read(self.reader, 2**16)
         return self._read.decode().splitlines()
 
@@ -46,13 +46,6 @@ def pipe() -> Iterator[Pipe]:
     for descriptor in (made.reader, made.writer):
         if descriptor >= 0:
             os.close(descriptor)
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def stream(descriptor: int, most_bytes: int = 2**20) -> LogStream:
@@ -88,7 +81,7 @@ def test_a_reader_that_stops_blocks_no_writer_and_hears_what_it_missed(pipe: Pip
     reading.start()
     until(lambda: not out._waiting)
     out.write("end\n")
-    reading.join(_PATIENCE_SECONDS)
+    reading.join(PATIENCE_SECONDS)
     lines = pipe.read_until("end\n")
     told = [line for line in lines if line.endswith("lost")]
     assert sum(int(line.split()[0]) for line in told) == out.dropped

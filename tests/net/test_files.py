@@ -67,7 +67,7 @@ def test_a_pipe_in_its_place_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(file)
     writer = threading.Thread(target=write_atomically, args=(file, "new"), daemon=True)
     writer.start()
-    writer.join(10)
+    writer.join(60)
     assert file.read_text() == "new"
 
 

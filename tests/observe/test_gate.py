@@ -117,7 +117,7 @@ def test_a_higher_limit_admits_waiting_queries() -> None:
     assert gate.enter(0)
     waiting = spawn("waiting", partial(gate.enter, 30))
     assert gates.of("p", replace(SOURCE, concurrency=3)) is gate
-    assert waiting.result(30)
+    assert waiting.result(60)
     gates.of("p", replace(SOURCE, concurrency=1))
     gate.leave()
     gate.leave()

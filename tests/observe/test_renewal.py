@@ -59,7 +59,7 @@ def test_a_renewal_that_hangs_delays_no_caller_while_the_old_value_lasts() -> No
     clock, giver, renewed = world()
     renewed.get(30)
     go = threading.Event()
-    giver.before = lambda: go.wait(30)
+    giver.before = lambda: go.wait(60)
     clock.seconds += 81
     assert renewed.get(30) == 1
     until(lambda: giver.asked == 2, "the renewal")
@@ -75,7 +75,7 @@ def test_callers_wait_no_longer_than_their_time_after_the_renewal_began() -> Non
     """
     clock, giver, renewed = world()
     go = threading.Event()
-    giver.before = lambda: go.wait(30)
+    giver.before = lambda: go.wait(60)
     with pytest.raises(MetricError, match=r"^was not asked: the giver did not answer in time$"):
         renewed.get(0.05)
     clock.seconds += 20
@@ -133,7 +133,7 @@ def test_a_refused_value_is_used_while_no_other_comes() -> None:
     clock, giver, renewed = world()
     renewed.get(30)
     go = threading.Event()
-    giver.before = lambda: go.wait(30)
+    giver.before = lambda: go.wait(60)
     clock.seconds += 60
     renewed.refused()
     assert renewed.get(30) == 1

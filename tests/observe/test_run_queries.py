@@ -54,7 +54,7 @@ def test_two_queries_run_at_a_time() -> None:
         with lock:
             under_way[0] += 1
             under_way[1] = max(under_way)
-        pair.wait(30)  # breaks, and fails the query, unless two are here together
+        pair.wait(60)  # breaks, and fails the query, unless two are here together
         with lock:
             under_way[0] -= 1
         request.reply(ONE)
@@ -145,5 +145,5 @@ def test_a_lack_of_threads_affects_only_unsent_queries(monkeypatch: pytest.Monke
         (said,) = set(map(str, answers.values()))
         assert said.startswith("prometheus 'main' was not asked: no thread could be started; raise the limit of tasks")
     for thread in started:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()

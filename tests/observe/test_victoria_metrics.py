@@ -2,8 +2,7 @@
 
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.observe.build import metric, scaler
 from tests.observe.scripted import Shard
 from tests.servers.ports import free_port
 from tests.servers.required import require
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -54,20 +54,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VictoriaMetrics
         process = subprocess.Popen((program, *options, *login), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
         running = VictoriaMetrics(f"http://{address}", datetime.now(UTC), folder / "password")
-        _until(lambda: _import(running), "it takes no samples")
+        until(lambda: _import(running), "it takes no samples")
         requests.get(f"{running.url}/internal/force_flush", auth=("scaler", PASSWORD), timeout=30).raise_for_status()
-        _until(lambda: running.values("count(load)")[0] == 42_000, "it does not answer with its samples")
+        until(lambda: running.values("count(load)")[0] == 42_000, "it does not answer with its samples")
         yield running
     finally:
         process.terminate()
-        process.wait(30)
-
-
-def _until(true: Callable[[], bool], problem: str) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end, problem
-        time.sleep(0.1)
+        process.wait(60)
 
 
 def _import(server: VictoriaMetrics) -> bool:

@@ -18,7 +18,7 @@ def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event
     def hold(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith(beginning):
             there.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
 
     event.listen(engine, "after_cursor_execute", hold)
     yield there, go_on

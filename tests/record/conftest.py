@@ -112,7 +112,7 @@ def in_threads(works: Sequence[Callable[[], None]]) -> Iterator[list[BaseExcepti
         thread.start()
     yield raised
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()
 
 

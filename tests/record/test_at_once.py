@@ -31,7 +31,7 @@ def test_shards_can_write_pages_of_one_journal_at_the_same_time(hosts: Hosts, sh
     names = [names_of(name, 5) for name in ALL[:2]]
 
     def run(ledger: Ledger, mine: list[str]) -> None:
-        start.wait(30)
+        start.wait(60)
         for cycle in range(cycles):
             keep(ledger, *(decision(15 * cycle, name, name) for name in mine))
 

@@ -66,7 +66,7 @@ def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_p
                 assert len({made.now for made in copy.latest().values()}) == 1  # both, or neither
     finally:
         stop.set()
-        daemon.join(30)
+        daemon.join(60)
 
 
 def test_a_daemon_decides_from_a_restored_state(sqlite_opener: Opener, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
                 epochs.append(next_epoch(connection, ShardName(FLEET), generation))
 
         with in_threads([lambda: save(ledger, decision(15))]) as ours:
-            assert fenced.wait(30)
+            assert fenced.wait(60)
             with in_threads([supersede]) as theirs:
                 until_blocked(onlooker)
                 assert epochs == []

@@ -23,7 +23,7 @@ def test_threads_get_the_lock_in_the_order_of_their_requests() -> None:
     lock, order, threads = FairLock(), list[int](), list[threading.Thread]()
 
     def take(number: int) -> None:
-        assert lock.acquire(30)
+        assert lock.acquire(60)
         order.append(number)
         lock.release()
 
@@ -33,7 +33,7 @@ def test_threads_get_the_lock_in_the_order_of_their_requests() -> None:
         threads[-1].start()
         until_waiting(lock, number + 1)
     lock.release()
-    assert lock.acquire(30)  # requested last
+    assert lock.acquire(60)  # requested last
     assert order == list(range(8))
     for thread in threads:
         thread.join()
@@ -69,10 +69,10 @@ def test_a_write_that_waits_too_long_for_its_turn_is_explained(tmp_path: Path) -
     def hang() -> None:
         with database.writing():
             begun.set()
-            over.wait(30)
+            over.wait(60)
 
     with in_threads([hang]) as raised:
-        assert begun.wait(30)
+        assert begun.wait(60)
         with pytest.raises(StateError, match="another write has taken more than"), database.writing():
             pass
         over.set()

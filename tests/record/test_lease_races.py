@@ -118,7 +118,7 @@ def test_a_takeover_ends_a_commit_that_began_before_it(
         held_after(first.state._database._engine, after) as (held, go_on),
         in_threads([lambda: commit(ledger)]) as raised,  # type: ignore[list-item]
     ):
-        assert held.wait(30)
+        assert held.wait(60)
         hosts.live(int(SECONDS), second, without=[first])
         assert second.leads
         go_on.set()
@@ -140,7 +140,7 @@ def test_a_takeover_that_ends_no_session_waits_for_that_commit(hosts: Hosts, mon
         held_after(first.state._database._engine, "INSERT INTO block") as (held, go_on),
         in_threads([lambda: save(ledger, decision(15))]) as raised,
     ):
-        assert held.wait(30)
+        assert held.wait(60)
         with pytest.raises(StateError, match="lock timeout"):
             hosts.live(int(SECONDS), second, without=[first])
         assert [second.leads] == [False]
@@ -180,16 +180,16 @@ class Hanging:
         self._thread = Thread(target=host.turn, daemon=True)
         event.listen(self._engine, when, self._hold)
         self._thread.start()
-        assert self._there.wait(30)
+        assert self._there.wait(60)
 
     def _hold(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith(self._statement) and current_thread() is self._thread:
             self._there.set()
-            assert self._go_on.wait(30)
+            assert self._go_on.wait(60)
 
     def end(self) -> None:
         self._go_on.set()
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         event.remove(self._engine, self._when, self._hold)
 

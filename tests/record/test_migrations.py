@@ -164,7 +164,7 @@ def test_a_migration_waits_for_a_commit_that_is_under_way(hosts: Hosts, monkeypa
         migrating.set()
 
     def take() -> None:
-        begun.wait(30)
+        begun.wait(60)
         new.turn()
 
     old, new = two(hosts)

@@ -40,7 +40,7 @@ def writer(opener: Opener) -> Iterator[State]:
             over.wait(60)
 
     with in_threads([hang]) as raised:
-        assert inside.wait(30)
+        assert inside.wait(60)
         yield state
         over.set()
     assert raised == []

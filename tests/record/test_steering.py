@@ -90,7 +90,7 @@ def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Op
 
     def paused(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
         widening.__enter__()
-        assert began.wait(30)
+        assert began.wait(60)
         assert not inside.wait(0.3)  # it waits for this one
         return {"web": replace(known.get("web", ManualControls()), pause=PAUSED.pause)}
 

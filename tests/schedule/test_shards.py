@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 
 import pytest
@@ -17,17 +17,9 @@ from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import NoThread
 from tests.replaced import replace
 from tests.schedule.ports import FakePorts, scaler
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow  # hanging shards use their whole second of grace
-
-PATIENCE_SECONDS = 30.0
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not true():
-        assert time.monotonic() < end, "did not come true"
-        time.sleep(0.01)
 
 
 class SteppingClock(SystemClock):

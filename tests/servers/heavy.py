@@ -12,7 +12,7 @@ from tests.servers.web import Answer, answering
 LIGHT: Final = tuple(f"g{number:02}" for number in range(40))
 HEAVY: Final = "heavy"
 _SERIES: Final = 15_000
-_TERMS: Final = 20
+_TERMS: Final = 60
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _Pages:
 def expression(group: str) -> str:
     """Return the expression of a group: its number.
 
-    It looks up each series twenty times, over few seconds, so that it recovers.
+    It looks up each series sixty times, over few seconds, so that it recovers.
     """
     term = f'sum(max_over_time(load{{group="{group}"}}[10s]))'
     return f"({' + '.join([term] * _TERMS)}) / {_TERMS}"

@@ -20,7 +20,7 @@ from tests.waiting import until
 from tools.nomad import NomadNotFound, nomad_binary
 
 READY_WITHIN_SECONDS: Final = 60.0
-STOPPED_WITHIN_SECONDS: Final = 30.0
+STOPPED_WITHIN_SECONDS: Final = 60.0
 _SECOND: Final = 10**9
 """Nomad's durations are nanoseconds."""
 _Seen = TypeVar("_Seen")

@@ -53,7 +53,7 @@ def running_pgbouncer(state_url: str, folder: Path, mode: str = "session") -> It
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < end:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return

@@ -17,7 +17,7 @@ from tests.waiting import until
 from tools.prometheus import prometheus_binaries
 
 READY_WITHIN_SECONDS: Final = 60.0
-STOPPED_WITHIN_SECONDS: Final = 30.0
+STOPPED_WITHIN_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)

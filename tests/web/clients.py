@@ -1,17 +1,14 @@
 """Raw TCP clients, and the answers that they get."""
 
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.waiting import PATIENCE_SECONDS
 from tests.web.serving import Served
 
-PATIENCE_SECONDS = 20.0
 LARGE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 GET = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -64,12 +61,3 @@ def is_open(opened: socket.socket) -> bool:
         return False
     finally:
         opened.settimeout(PATIENCE_SECONDS)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS * 50)):
-        if true():
-            return
-        pause.wait(0.02)
-    pytest.fail(f"the condition was false for {PATIENCE_SECONDS:g} s")

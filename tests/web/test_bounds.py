@@ -72,7 +72,7 @@ def go_on() -> Iterator[threading.Event]:
 def test_a_full_queue_refuses_work(go_on: threading.Event) -> None:
     async def test() -> None:
         work = Work(threads=1, most_waiting=2)
-        tasks = [asyncio.create_task(work.run(lambda: go_on.wait(20))) for _ in range(3)]
+        tasks = [asyncio.create_task(work.run(lambda: go_on.wait(60))) for _ in range(3)]
         await asyncio.sleep(0.05)
         with pytest.raises(RequestError, match="try again"):
             await work.run(lambda: True)

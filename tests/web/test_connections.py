@@ -14,16 +14,15 @@ from prometheus_client import Gauge
 
 from autoscaler.web.connection import Limits
 from tests.servers.certificates import Authority
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.web.clients import (
     GET,
     LARGE,
-    PATIENCE_SECONDS,
     answer,
     client,
     everything,
     is_open,
     send_for_ever,
-    wait_until,
 )
 from tests.web.operators import tls
 from tests.web.serving import Daemon, Served, serving
@@ -67,7 +66,7 @@ def test_the_deadline_covers_the_whole_request(daemon: Daemon) -> None:
                 return True
             return not is_open(slow)
 
-        wait_until(trickle)
+        until(trickle)
 
 
 def test_a_tls_handshake_has_a_deadline(daemon: Daemon, certified: Path) -> None:
@@ -130,7 +129,7 @@ def test_a_client_that_does_not_read_loses_its_connection(daemon: Daemon, certif
     """Each client that requests /metrics and does not read keeps an answer in memory."""
     limits = replace(BRISK, untaken_seconds=1.0)
     with slow_reader(daemon, certified if encrypted else None, limits) as (served, slow):
-        wait_until(lambda: not served.server._server.server_state.connections)
+        until(lambda: not served.server._server.server_state.connections)
         assert len(everything(slow)) < 2**20
 
 
@@ -156,7 +155,7 @@ def test_the_oldest_idle_connections_are_closed_for_new_clients(daemon: Daemon, 
         for each in idle[:32]:
             each.sendall(sent)
         assert served.get("/-/healthy").status_code == 200
-        wait_until(lambda: sum(is_open(each) for each in idle) <= 32)
+        until(lambda: sum(is_open(each) for each in idle) <= 32)
         assert not any(is_open(each) for each in idle[:60]), "the server closes the oldest first"
 
 

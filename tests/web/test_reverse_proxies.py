@@ -126,7 +126,7 @@ def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdout=log, stderr=log)
     try:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -137,7 +137,7 @@ def started(command: tuple[str, ...], folder: Path, port: int) -> Iterator[None]
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from autoscaler.config.settings import WebSettings
 from autoscaler.web.control import ControlSocket
 from tests.view.lives import open_state
-from tests.web.clients import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS
 from tests.web.conftest import lived
 from tests.web.operators import basic
 from tests.web.serving import Served, serving

@@ -53,7 +53,7 @@ def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(served: Ser
         return {"web": ManualControls(None, override)}
 
     served.daemon.state.change_steering(overridden, lambda *_: None, now)
-    assert asked[0].result(30).status_code == 200
+    assert asked[0].result(60).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
 

@@ -171,15 +171,15 @@ def test_a_size_does_not_wait_for_a_commit() -> None:
     class Slow(ForgetfulMemory):
         def save(self, target: TargetRef, values: AdapterValues | None) -> None:
             begun.set()
-            go_on.wait(30)
+            go_on.wait(60)
 
     of = writes(Slow())
     saving = threading.Thread(target=of.accepted, args=("a", "1", 1, 2))
     reading = threading.Thread(target=of.size, args=("b", 5))
     saving.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     reading.start()
-    reading.join(10)
+    reading.join(30)  # less than the disk takes
     waits = reading.is_alive()
     go_on.set()
     saving.join()

@@ -26,7 +26,7 @@ from tests.servers.scripted import Wire, scripted
 
 pytestmark = pytest.mark.slow
 _DEADLINE_SECONDS = 1.0
-_LATE_SECONDS = 3.0
+_LATE_SECONDS = 30.0
 """Tolerance of the deadline on a busy machine; the faults last much longer."""
 
 
