@@ -163,6 +163,8 @@ def _is_rounded(metric: MetricOutcome) -> bool:
 
     Else a tolerance, or an assumption about instances without a sample, keeps the size, and its detail says which.
     """
+    if metric.total is not None:
+        return True  # there are no instances, and so no ratio that a tolerance could hold
     counted = metric.proposal if is_averaged(metric.type, metric.target.type) else metric.ready
     if metric.ratio is None or counted is None:
         return False

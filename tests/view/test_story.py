@@ -75,6 +75,13 @@ def test_a_shared_size_that_a_tolerance_keeps_says_so() -> None:
     )
 
 
+def test_a_size_without_an_instance_shows_the_total() -> None:
+    """An Auto Scaling group may have none of the instances that it was asked for. The ratio is infinite then."""
+    empty = replace(state(3), status_replicas=0)
+    made = decide(scaler(QUEUE_15), Observation(empty, (value(45_000),)), History(), NOW)
+    assert why(made) == "queue 45 in total of 15 asks for 3"
+
+
 @pytest.mark.parametrize("each", [6_000, 9_500, 10_000])
 def test_a_size_that_rounding_keeps_shows_what_the_metric_asks_for(each: int) -> None:
     """The calculation, `ratio 0.600 x 1 ready`, is the metric's own line. No tolerance keeps the size."""
