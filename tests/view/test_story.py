@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetUnavailable
@@ -12,6 +14,7 @@ from autoscaler.model import (
     History,
     HpaMemory,
     ManualControls,
+    MetricSpec,
     MetricType,
     Observation,
     Pause,
@@ -27,6 +30,7 @@ from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, s
 from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
 
+LAG = metric(MetricType.OBJECT, TargetType.VALUE, 10_000, "lag")
 INFLIGHT = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 10_000, "inflight")
 EARLIER = History(
     HpaMemory(
@@ -80,6 +84,20 @@ def test_a_size_without_an_instance_shows_the_total() -> None:
     empty = replace(state(3), status_replicas=0)
     made = decide(scaler(QUEUE_15), Observation(empty, (value(45_000),)), History(), NOW)
     assert why(made) == "queue 45 in total of 15 asks for 3"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([QUEUE_15, LAG]),
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.one_of(st.integers(0, 10**6), st.just(2**62)),
+)
+def test_every_decision_has_a_first_line(spec: MetricSpec, size: int, running: int, total: int) -> None:
+    """An odd answer of a back end or of Prometheus costs no list and no page."""
+    seen = Observation(replace(state(size), status_replicas=running), (value(total),))
+    made = decide(scaler(spec, maximum=4), seen, History(), NOW)
+    assert story(Record(scaler(spec, maximum=4), made, seen, History()))[0].text == why(made) != ""
 
 
 @pytest.mark.parametrize("each", [6_000, 9_500, 10_000])
