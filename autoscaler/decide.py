@@ -6,9 +6,9 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from autoscaler import hpa
 from autoscaler.errors import TargetError, TargetUnavailable
-from autoscaler.hpa import Asked, Controller, Goal, Wanted
+from autoscaler.hpa import outcome as hpa_outcome
+from autoscaler.hpa.controller import Asked, Controller, Goal, Wanted
 from autoscaler.hpa.measurement import measure
 from autoscaler.hpa.memory import remember, with_pending_write
 from autoscaler.hpa.proposals import Measured
@@ -70,7 +70,7 @@ def apply_outcome(decision: Decision, outcome: Outcome | None) -> Decision:
             }
         )
         decision = replace(decision, remembered=replace(decision.remembered, rules=after))
-    return hpa.apply_outcome(decision, outcome)
+    return hpa_outcome.apply_outcome(decision, outcome)
 
 
 class _RuleCycle(Cycle, Asked):

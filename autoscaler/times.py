@@ -70,6 +70,11 @@ def rfc3339(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def time_text(at: datetime) -> str:
+    """Return a time as messages of decisions have it: ISO 8601, to the second."""
+    return at.isoformat(timespec="seconds")
+
+
 def format_until(until: datetime | None) -> str:
     """Format the end of a pause or override: `until it is resumed`, `until 2026-05-04T14:00:00+00:00`."""
-    return "until it is resumed" if until is None else f"until {until.isoformat(timespec='seconds')}"
+    return "until it is resumed" if until is None else f"until {time_text(until)}"

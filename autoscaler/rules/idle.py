@@ -15,13 +15,14 @@ from pydantic import AfterValidator, Strict, WithJsonSchema
 from autoscaler.document import QueryDocument, Seconds
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import QuantityOrZero, Section
-from autoscaler.hpa import Rest
+from autoscaler.hpa.controller import Rest
 from autoscaler.hpa.proposals import WAKING_METRICS, Measured, describe, nothing_runs
 from autoscaler.model import Autoscaler, Bound, MetricOutcome, MetricSpec, MetricType, Query, Reading, ValueReading
 from autoscaler.quantity import Milli, format_decimal, format_duration, format_quantity, parse_quantity, sum_of
 from autoscaler.rules.rule import SILENCE, Cycle, Rule, RuleCondition, Said, Written, wakes
 from autoscaler.rules.shown import Line, ShownMetric, ShownSettings
 from autoscaler.target import Duration
+from autoscaler.times import time_text
 
 ACTIVE: Final = "Active"
 """Of the condition."""
@@ -168,7 +169,7 @@ class Idle(Rule):
         waits = cycle.now - since < self.cooldown or any(map(_has_no_value, outcomes))
         if waits and cycle.state.replicas > cycle.state.limits.minimum:
             return Said(condition=condition, at_least=smallest, ends_zero=True)
-        last = f"{since.isoformat(timespec='seconds')}, and the cooldown is {format_duration(self.cooldown)}"
+        last = f"{time_text(since)}, and the cooldown is {format_duration(self.cooldown)}"
         why = f"{message}; the last activity was at {last}"
         minimum = Bound(0, "idleReplicas", self.name)
         return Said(condition=condition, minimum=minimum, rest=Rest(self.name, IDLE, why))

@@ -10,7 +10,7 @@ from typing import Final
 
 from autoscaler.model import Bound, Direction, Event, EventType, History, ManualControls, Override, Pause
 from autoscaler.rules.rule import SILENCE, Cycle, Hold, Rule, Said
-from autoscaler.times import format_until
+from autoscaler.times import format_until, time_text
 
 PAUSED: Final = "Paused"
 """Of the condition AbleToScale and of an event: an operator holds the direction."""
@@ -92,7 +92,7 @@ def _ended(history: History, now: datetime) -> Iterator[Event]:
         (OVERRIDE_ENDED, "override", asked.override),
     ):
         if last is not None and request is not None and request.until is not None and last < request.until <= now:
-            end = request.until.isoformat(timespec="seconds")
+            end = time_text(request.until)
             yield _event(reason, f"the {what} by {request.by} ended by itself at {end}", request.reason)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from autoscaler.fields.types import Flag, Section
-from autoscaler.hpa import Goal
+from autoscaler.hpa.controller import Goal
 from autoscaler.hpa.stabilization import down_window
 from autoscaler.model import (
     Autoscaler,
@@ -30,6 +30,7 @@ from autoscaler.model import (
 from autoscaler.quantity import format_duration
 from autoscaler.rules.rule import SILENCE, Cycle, Hold, Rule, Said, Written
 from autoscaler.rules.shown import Line, ShownDetail
+from autoscaler.times import time_text
 
 RECOVERING_SIZE: Final = "RecoveringSize"
 """Of a step and of the condition ScalingLimited: the size returns to what it was."""
@@ -287,5 +288,4 @@ def _highest_recommendation(scaler: Autoscaler, history: History, now: datetime,
 
 
 def _what(reset: SizeReset) -> str:
-    at = reset.at.isoformat(timespec="seconds")
-    return f"a deployment set the size from {reset.before} to {reset.after}, seen at {at}"
+    return f"a deployment set the size from {reset.before} to {reset.after}, seen at {time_text(reset.at)}"

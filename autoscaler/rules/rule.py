@@ -21,7 +21,7 @@ from pydantic import BaseModel, create_model
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Section
-from autoscaler.hpa import Goal, Rest
+from autoscaler.hpa.controller import Goal, Rest
 from autoscaler.hpa.instances import NOTHING_ASIDE, SetAside
 from autoscaler.hpa.proposals import WAKING_METRICS, Measured
 from autoscaler.model import (

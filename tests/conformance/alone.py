@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from autoscaler.errors import TargetError
-from autoscaler.hpa import Asked, Controller
+from autoscaler.hpa.controller import Asked, Controller
 from autoscaler.hpa.measurement import measure
 from autoscaler.hpa.policies import own_bounds
 from autoscaler.hpa.proposals import Measured

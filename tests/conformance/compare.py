@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from autoscaler import decide as whole
-from autoscaler import hpa
 from autoscaler.errors import TargetRefused
+from autoscaler.hpa import outcome
 from autoscaler.model import (
     Autoscaler,
     ConditionType,
@@ -40,7 +40,7 @@ class Pipeline(NamedTuple):
 
 
 WHOLE: Final = Pipeline()
-HPA_ALONE: Final = Pipeline(alone.decide, hpa.apply_outcome)
+HPA_ALONE: Final = Pipeline(alone.decide, outcome.apply_outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def play(scenario: Scenario, pipeline: Pipeline = WHOLE) -> list[Decision]:
                 replicas = status_replicas = change.size
             else:
                 decision = pipeline.apply_outcome(decision, TargetRefused(step.update_scale_error))
-        history = hpa.remember(scaler, history, decision)
+        history = whole.remember(scaler, history, decision)
         decisions.append(decision)
     return decisions
 

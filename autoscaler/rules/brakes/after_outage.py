@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from autoscaler.hpa.stabilization import down_window
 from autoscaler.model import Direction
-from autoscaler.rules.brakes.common import Brake, BrakeRule, time_text
+from autoscaler.rules.brakes.common import Brake, BrakeRule
 from autoscaler.rules.rule import Cycle
+from autoscaler.times import time_text
 
 if TYPE_CHECKING:
     from autoscaler.rules.brakes import BrakeMemory

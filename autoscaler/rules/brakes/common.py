@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
@@ -78,8 +78,3 @@ class BrakeRule(Part, ABC):
 def heaviest(state: TargetState) -> int:
     """Return the largest weight among a target's instances; 1: none is listed."""
     return max([each.weight for each in state.instances], default=1)
-
-
-def time_text(at: datetime) -> str:
-    """Return a time as messages show it: ISO 8601, to the second."""
-    return at.isoformat(timespec="seconds")

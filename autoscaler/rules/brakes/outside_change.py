@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from autoscaler.fields.types import PositiveDuration
 from autoscaler.model import MAX_PERIOD, Direction, PendingWrite
 from autoscaler.quantity import format_duration
-from autoscaler.rules.brakes.common import Brake, BrakeRule, time_text
+from autoscaler.rules.brakes.common import Brake, BrakeRule
 from autoscaler.rules.rule import Cycle
+from autoscaler.times import time_text
 
 if TYPE_CHECKING:
     from autoscaler.rules.brakes import BrakeMemory

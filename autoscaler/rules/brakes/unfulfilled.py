@@ -10,8 +10,9 @@ from msgspec import Struct
 from autoscaler.fields.types import PositiveDuration
 from autoscaler.model import Direction, TargetState
 from autoscaler.quantity import format_duration
-from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule, Percent, heaviest, time_text
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule, Percent, heaviest
 from autoscaler.rules.rule import Cycle
+from autoscaler.times import time_text
 
 if TYPE_CHECKING:
     from autoscaler.rules.brakes import BrakeMemory

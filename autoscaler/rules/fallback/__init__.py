@@ -36,6 +36,7 @@ from autoscaler.quantity import format_decimal
 from autoscaler.rules.fallback.keys import InstanceMetricKeys, MetricFallback, ShownFallback, TotalMetricKeys
 from autoscaler.rules.rule import Cycle, Rule, RuleCondition, Said, Written, plain_metrics
 from autoscaler.text import count
+from autoscaler.times import time_text
 
 __all__ = [
     "FallbackMemory",
@@ -286,19 +287,15 @@ def _condition(failing: Sequence[MetricFailure], tracked: Iterable[_TrackedMetri
 
 
 def _sentence(tracked: _TrackedMetric, failure: MetricFailure) -> str:
-    without = f"{describe(tracked.metric)} has had no value since {_time(failure.since)}"
+    without = f"{describe(tracked.metric)} has had no value since {time_text(failure.since)}"
     match failure.fallback:
         case FallbackState.WAITING:
             begins = failure.since + tracked.fallback.failure_duration
-            return f"{without}; its fallback takes effect at {_time(begins)}"
+            return f"{without}; its fallback takes effect at {time_text(begins)}"
         case FallbackState.ACTIVE:
             return f"{without}; its fallback is in effect"
         case FallbackState.FAILED:
             return f"{without}; its fallback has no effect, because its query failed too"
-
-
-def _time(at: datetime) -> str:
-    return at.isoformat(timespec="seconds")
 
 
 def _events(before: Iterable[_TrackedMetric], after: Iterable[_TrackedMetric]) -> Iterator[Event]:
