@@ -1,10 +1,12 @@
-"""Stands for gcloud and az: `stub.py gcloud|az STATE WORDS…` answers as their documentation describes.
+"""Stands for gcloud, az and hcloud: `stub.py TOOL STATE WORDS…` answers as their documentation describes.
 
 STATE is a JSON file: the name of a group -> its instances' names. Sources: `gcloud compute instance-groups managed`
 prints the resources of Compute Engine's REST API (instanceGroupManagers.get and .listManagedInstances); `az vmss` those
-of Azure's (VirtualMachineScaleSet and VirtualMachineScaleSetVM), with the keys of `properties` one level up.
+of Azure's (VirtualMachineScaleSet and VirtualMachineScaleSetVM), with the keys of `properties` one level up; `hcloud`
+prints servers as Hetzner Cloud's API has them (Servers, "Get all Servers"), and names an error's code in parentheses.
 """
 
+import fcntl
 import json
 import sys
 import uuid
@@ -15,11 +17,13 @@ _AT = "https://www.googleapis.com/compute/v1/projects/shop/zones/europe-west1-b"
 
 
 def main(tool: str, file: Path, *words: str) -> Any:
-    groups = json.loads(file.read_text())
     options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
     plain = [word for word in words if not word.startswith("--")]
-    answer = {"gcloud": gcloud, "az": az}[tool](groups, plain, options)
-    file.write_text(json.dumps(groups))
+    with (file.parent / "lock").open("w") as lock:  # the program may call it several times at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        groups = json.loads(file.read_text())
+        answer = {"gcloud": gcloud, "az": az, "hcloud": hcloud}[tool](groups, plain, options)
+        file.write_text(json.dumps(groups))
     return answer
 
 
@@ -110,6 +114,47 @@ def _machine(name: str) -> Any:
         "provisioningState": "Succeeded",
         "timeCreated": "2026-01-01T04:58:58.0882815+00:00",
         "vmId": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+    }
+
+
+def hcloud(groups: dict[str, list[str]], words: list[str], options: dict[str, str]) -> Any:
+    tool, verb, *names = words
+    assert tool == "server"
+    if verb == "list":
+        assert options.pop("output") == "json"
+        key, _, name = options.pop("selector").partition("=")
+        assert (key, options) == ("autoscaler", {})
+        return [_server(each) for each in groups.get(name, [])]
+    if verb == "create":
+        key, _, name = options.pop("label").partition("=")
+        groups.setdefault(name, []).append(options.pop("name"))
+        assert (key, options) == ("autoscaler", {"type": "cx23", "image": "debian-12"})
+        return None
+    (wanted,) = names
+    assert (verb, options) == ("delete", {})
+    owner = next((each for each in groups.values() if any(_number(one) == int(wanted) for one in each)), None)
+    if owner is None:
+        fail(f"hcloud: Server not found: {wanted}")
+    owner[:] = [one for one in owner if _number(one) != int(wanted)]
+    return None
+
+
+def _number(name: str) -> int:
+    return uuid.uuid5(uuid.NAMESPACE_DNS, name).int % 2**31
+
+
+def _server(name: str) -> Any:
+    number = _number(name)
+    return {
+        "created": "2026-01-30T23:50:00Z",
+        "id": number,
+        "labels": {"autoscaler": "web"},
+        "locked": False,
+        "name": name,
+        "private_net": [{"alias_ips": [], "ip": f"10.0.{number % 250}.2", "mac_address": "", "network": 1}],
+        "protection": {"delete": False, "rebuild": False},
+        "public_net": {"ipv4": {"blocked": False, "ip": f"192.0.2.{number % 250}"}, "ipv6": {"ip": "2001:db8::/64"}},
+        "status": "running",
     }
 
 

@@ -1,4 +1,4 @@
-"""The programs for gcloud and az of the documentation, against stubs that answer as these tools' documentation says."""
+"""The programs of the documentation for clouds, against stubs that answer as their tools' documentation says."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.command import CommandAdapter
-from autoscaler.model import Hold, HoldReason, TargetRef, TargetState
+from autoscaler.model import Held, Hold, HoldReason, ScaleChange, TargetRef, TargetState, Written
 from autoscaler.target import Adapter, TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.command import stub
@@ -18,6 +18,8 @@ from tests.adapters.command.harness import EXAMPLES, build, call, script
 
 MIG = TargetRef("test", "web", "shop", "europe-west1-b")
 VMSS = TargetRef("test", "web", "shop")
+SERVERS = TargetRef("test", "web")
+GROUPS = {"web": ["--type=cx23", "--image=debian-12"], "other": []}
 
 
 class RecipeHarness(Harness):
@@ -35,8 +37,7 @@ class RecipeHarness(Harness):
         self.adapter = self.rebuild()
 
     def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        observe, scale = ((str(EXAMPLES / self.recipe), verb) for verb in ("observe", "scale"))
-        self.adapter = build(observe, scale, self.folder, {"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.adapter = built(self.folder, self.recipe)
         return self.adapter
 
     def set_size_outside(self, size: int) -> None:
@@ -63,14 +64,28 @@ class TestAz(AdapterContract):
         return RecipeHarness(tmp_path, "az-vmss", VMSS)
 
 
+@pytest.mark.slow  # likewise
+class TestHcloud(AdapterContract):
+    @pytest.fixture
+    def harness(self, tmp_path: Path) -> Harness:
+        harness = RecipeHarness(tmp_path, "hcloud-servers", SERVERS)
+        harness.chooses_victims = True
+        return harness
+
+
+def built(folder: Path, recipe: str, path: str | None = None) -> CommandAdapter:
+    """Return the adapter with this recipe. `path`: its PATH; None: the tools in the folder come first."""
+    groups = folder / "options.json"
+    groups.write_text(json.dumps(GROUPS))
+    more = (str(groups),) if recipe == "hcloud-servers" else ()
+    observe, scale = ((str(EXAMPLES / recipe), verb, *more) for verb in ("observe", "scale"))
+    return build(observe, scale, folder, {"PATH": path or f"{folder}:{os.environ['PATH']}"})
+
+
 def observed(folder: Path, recipe: str, tool: str, target: TargetRef) -> TargetState | TargetError:
     """Return what the recipe makes of this script in the tool's place."""
     script(folder, tool, recipe.partition("-")[0])
-    program = str(EXAMPLES / recipe)
-    adapter: CommandAdapter = build(
-        (program, "observe"), (program, "scale"), folder, {"PATH": f"{folder}:{os.environ['PATH']}"}
-    )
-    return adapter.observe([target], call())[target]
+    return built(folder, recipe).observe([target], call())[target]
 
 
 def answering(**verbs: Any) -> str:
@@ -96,6 +111,8 @@ def answering(**verbs: Any) -> str:
         ("az-vmss", VMSS, "Please run 'az login' to setup account.", TargetForbidden),
         ("az-vmss", VMSS, "(ResourceGroupNotFound) Resource group 'shop' could not be found.", TargetNotFound),
         ("az-vmss", VMSS, "(TooManyRequests) try later", TargetUnavailable),
+        ("hcloud-servers", SERVERS, "unable to authenticate (unauthorized, 2f1a)", TargetForbidden),
+        ("hcloud-servers", SERVERS, "limit of 3600 requests per hour reached (rate_limit_exceeded)", TargetUnavailable),
     ],
 )
 def test_the_tools_own_words_become_an_error_of_the_target(
@@ -106,11 +123,11 @@ def test_the_tools_own_words_become_an_error_of_the_target(
     assert str(found) == f"ERROR: {said}"
 
 
-@pytest.mark.parametrize(("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS)])
+@pytest.mark.parametrize(("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS), ("hcloud-servers", SERVERS)])
 @pytest.mark.parametrize(
     ("tool", "said"),
     [
-        ("echo '{}'", "is not as documented (KeyError("),
+        ("echo '{}'", "is not as documented ("),
         ("exec sleep 60", "did not answer in time; choose a longer sync"),
     ],
 )
@@ -120,13 +137,11 @@ def test_one_target_whose_answer_is_wrong_or_late_costs_no_other(
     """All targets of a connection are in one call of the program."""
     other = replace(target, name="other")
     instances: list[object] = []
-    right = answering(describe={"targetSize": 1}, show={"sku": {"capacity": 1}}, list_instances=instances)
+    right = answering(describe={"targetSize": 1}, show={"sku": {"capacity": 1}}, list_instances=instances, list=[])
     script(tmp_path, f'case "$* " in *other*) {tool};; *) {right};; esac', recipe.partition("-")[0])
-    program = str(EXAMPLES / recipe)
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    adapter = build((program, "observe"), (program, "scale"), tmp_path, env)
-    found = adapter.observe([target, other], call())
-    assert found[target] == TargetState(1, 0, ())
+    found = built(tmp_path, recipe).observe([target, other], call())
+    size = 0 if recipe == "hcloud-servers" else 1  # its size is the number of servers
+    assert found[target] == TargetState(size, 0, ())
     assert isinstance(found[other], TargetUnavailable)
     assert said in str(found[other])
 
@@ -162,3 +177,56 @@ def test_machines_of_a_scale_set_that_come_go_and_fail(tmp_path: Path) -> None:
         ("Failed", False, "Failed"),
     ]
     assert (found.replicas, found.status_replicas) == (2, 1)
+
+
+def server(name: str, number: int, status: str = "running", *, kept: bool = False) -> dict[str, Any]:
+    """Return a server as Hetzner Cloud describes it: without networks. A higher number is newer."""
+    return {
+        "created": f"2026-01-30T23:50:0{number}Z",
+        "id": number,
+        "name": name,
+        "private_net": None,
+        "protection": {"delete": kept, "rebuild": False},
+        "public_net": {"ipv4": None, "ipv6": None},
+        "status": status,
+    }
+
+
+def test_servers_that_come_and_go(tmp_path: Path) -> None:
+    states = {"web-a": "running", "web-b": "initializing", "web-c": "off", "web-d": "deleting"}
+    servers = [server(name, number, status) for number, (name, status) in enumerate(states.items())]
+    found = observed(tmp_path, "hcloud-servers", answering(list=servers), SERVERS)
+    assert isinstance(found, TargetState)
+    assert (found.replicas, [(one.name, str(one.phase), one.detail) for one in found.instances]) == (
+        3,
+        [("web-a", "Running", ""), ("web-b", "Pending", "initializing"), ("web-c", "Pending", "off")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("victims", "size", "deleted"),
+    [((), 2, {"3"}), (("web-b",), 1, {"2", "3"}), (("web-a", "web-b"), 2, {"2"})],
+    ids=["the newest", "the victim first", "a protected one stays"],
+)
+def test_servers_are_deleted_by_rank(tmp_path: Path, victims: tuple[str, ...], size: int, deleted: set[str]) -> None:
+    servers = [server("web-a", 1, kept=True), server("web-b", 2), server("web-c", 3)]
+    tool = f'case "$2" in delete) echo "$3" >> {tmp_path}/deleted;; *) {answering(list=servers)};; esac'
+    script(tmp_path, tool, "hcloud")
+    change = ScaleChange("1", size, 3, None, "a test says so", victims)
+    assert built(tmp_path, "hcloud-servers").scale(SERVERS, change, call()) == Written(size)
+    assert set((tmp_path / "deleted").read_text().split()) == deleted
+
+
+def test_protected_servers_hold_a_scale_in_below_them(tmp_path: Path) -> None:
+    """No server is deleted then."""
+    servers = [server("web-a", 1, kept=True), server("web-b", 2)]
+    script(tmp_path, f'case "$2" in delete) exit 3;; *) {answering(list=servers)};; esac', "hcloud")
+    held = built(tmp_path, "hcloud-servers").scale(SERVERS, ScaleChange("1", 0, 2, None, "a test says so"), call())
+    assert isinstance(held, Held)
+    assert held.hold.message == "only 1 servers are not protected from deletion"
+
+
+def test_a_tool_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    python = Path(sys.executable).parent
+    found = built(tmp_path, "hcloud-servers", str(python)).observe([SERVERS], call())[SERVERS]
+    assert str(found) == "hcloud is not installed, or not in the PATH of `env`; install it"
