@@ -25,6 +25,7 @@ from tests.web.unix import unix_session
 PATIENCE_SECONDS: Final = 120.0
 """How long the tests wait for an expected event. The machine may be busy."""
 _RELOADED: Final = '"event": "reloaded"'
+_READY: Final = '"event": "ready"'
 _UP_SECONDS: Final = 1_000_000.0
 """The longest uptime of a host."""
 
@@ -51,6 +52,8 @@ class Host:
     daemons: list[tuple[int, int]] = field(default_factory=list)
     """All its daemons: start, in microseconds since 1970, and pid. Pids are reused."""
     process: subprocess.Popen[bytes] | None = None
+    _began: int = 0
+    """The length of the log when the daemon was started."""
     _paused_at: int | None = None
     _first: str = ""
     """The first configuration."""
@@ -75,6 +78,7 @@ class Host:
         planted = {} if self.planted is None else {launched.PLANTED: self.planted}
         at = now_micros()
         with self.log.open("ab") as out:
+            self._began = out.tell()
             self.process = subprocess.Popen(
                 command(self.config, program=launched.PROGRAM),
                 stdin=subprocess.DEVNULL,
@@ -103,6 +107,10 @@ class Host:
     def running(self) -> bool:
         """Return whether its daemon lives. It may be paused."""
         return self.process is not None and self.process.poll() is None
+
+    def ready(self) -> bool:
+        """Return whether its daemon has started. One that starts may still end when it is paused for long."""
+        return _READY.encode() in self.log.read_bytes()[self._began :]
 
     def kill(self) -> int:
         """End the daemon by SIGKILL. Returns the time, in microseconds since 1970."""

@@ -187,13 +187,14 @@ class World:
         return found[-1]
 
     def is_whole(self) -> bool:
-        """Return whether all daemons run, one leads, and the others stand by."""
+        """Return whether all daemons have started, one leads, and the others stand by."""
         for host in self.hosts:
             assert host.running(), f"the daemon of host {host.number} ended: {host.last_words()}"
-        return self.leading() is not None and self.audit.connected() == len(self.hosts)
+        started = all(host.ready() for host in self.hosts)
+        return started and self.leading() is not None and self.audit.connected() == len(self.hosts)
 
     def wait_until_whole(self) -> None:
-        """Wait until all daemons run, one leads, and the others stand by."""
+        """Wait until all daemons have started, one leads, and the others stand by."""
         wait_until(self.is_whole, "a leader, and standbys on all other hosts")
 
     def fail_over(self, lag_seconds: float) -> int:
