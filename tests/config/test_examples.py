@@ -38,15 +38,15 @@ def test_every_key_is_in_the_commented_example() -> None:
 
 def test_the_schema_is_up_to_date() -> None:
     """`python -m autoscaler.config.schema > config/autoscaler.schema.json` updates it."""
-    committed = json.loads((CONFIG / "autoscaler.schema.json").read_text(encoding="utf-8"))
-    assert committed == schema(own_types())
+    committed = (CONFIG / "autoscaler.schema.json").read_text(encoding="utf-8")
+    assert committed == json.dumps(schema(own_types()), indent=2, ensure_ascii=False) + "\n"
 
 
 def test_the_schema_of_a_team_s_file_is_up_to_date() -> None:
     """`python -m autoscaler.config.schema team > config/team.schema.json` updates it."""
-    committed = json.loads((CONFIG / "team.schema.json").read_text(encoding="utf-8"))
-    assert committed == team_schema()
-    known = committed["$defs"]["OutsideAutoscaler"]["properties"]
+    committed = (CONFIG / "team.schema.json").read_text(encoding="utf-8")
+    assert committed == json.dumps(team_schema(), indent=2, ensure_ascii=False) + "\n"
+    known = team_schema()["$defs"]["OutsideAutoscaler"]["properties"]
     assert known["dryRun"]["type"] == "boolean"
     assert known.keys().isdisjoint({"drain", "syncPeriod"})
 
