@@ -2,8 +2,9 @@
 
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,22 @@ def postgresql() -> Iterator[str]:
 
     with running_postgresql() as server:
         yield server
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what a failed command has said, which its exception does not tell."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, subprocess.CalledProcessError):
+        failed = call.excinfo.value
+        said = [
+            part.decode(errors="replace") if isinstance(part, bytes) else part
+            for part in (failed.output, failed.stderr)
+        ]
+        report.sections.append(("Output of the command", "".join(filter(None, said))))
+    return report
 
 
 @pytest.hookimpl(trylast=True)  # after the marks that other conftests set

@@ -93,8 +93,11 @@ class RunningDaemon:
         self._listen()
         return sum(told.startswith(message) for told in self.told)
 
-    def until(self, true: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait for a condition. Raises AssertionError if the daemon ends first, or after `seconds`."""
+    def until(self, true: Callable[[], bool], what: str, seconds: float = 2 * PATIENCE_SECONDS) -> None:
+        """Wait for a condition. Raises AssertionError if the daemon ends first, or after `seconds`.
+
+        On a busy machine its start alone may take a minute.
+        """
         end = time.monotonic() + seconds
         while True:
             self._listen()  # as a service manager does; otherwise the daemon would wait
