@@ -11,12 +11,15 @@ from typing import Any, Final
 
 from autoscaler.convert.blocks import MetricBlock, Source, UsualQuery, usual_query
 from autoscaler.convert.imported import Destination, plain_cron
+from autoscaler.convert.keda_exporters import EXPORTERS, Exported, exported
 from autoscaler.convert.keda_fields import MAX_NAME, Spec, Trigger
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 
 _HPA_PERIOD_SECONDS: Final = 15
 """How often the HPA that KEDA makes asks for its metrics."""
+IMPORTED: Final = ("prometheus", "cpu", "memory", "cron")
+"""Types of triggers that need no exporter."""
 FALLBACKS: Final = ("static", "currentReplicasIfHigher")
 """What `fallback.behavior` may be to be imported."""
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -71,9 +74,13 @@ def convert_trigger(
                 f"{what}: it is a schedule. Its minimum is reached at once; in KEDA desiredReplicas is a metric, "
                 "and behavior applies"
             )
-        case _:
+        case _ if (usual := exported(trigger)) is not None:
+            found.metrics.append(_exported(index, trigger, usual, spec))
+            found.todo.append(f"{what}: check its query, which reads the metrics of {usual.exporter}")
+        case kind:
+            exporter = f", with {EXPORTERS[kind]}" if kind in EXPORTERS else ""
             found.differences.append(
-                f"{what}: it is left out. Export its value to Prometheus, and write an External metric for it"
+                f"{what}: it is left out. Export its value to Prometheus{exporter}, and write an External metric for it"
             )
 
 
@@ -102,7 +109,8 @@ def _named(name: str) -> dict[str, Any]:
 
 def _unread(trigger: Trigger) -> Iterator[str]:
     """Yield the keys of a trigger that are not imported."""
-    known = _KEYS.get(trigger.type, frozenset(trigger.metadata))
+    usual = exported(trigger)
+    known = _KEYS.get(trigger.type, frozenset(trigger.metadata)) if usual is None else usual.keys
     if trigger.type == "prometheus":
         known = _OF_QUERY | {"serverAddress", *_OF_SOURCE}
     for key in sorted(set(trigger.metadata) - known):
@@ -127,24 +135,38 @@ def _options(trigger: Trigger) -> Iterator[tuple[str, str]]:
 
 
 def _prometheus(index: int, trigger: Trigger, spec: Spec, namespace: str) -> MetricBlock:
+    expr, server = _required(trigger, "query").strip(), _source(trigger, namespace)
+    return _external(index, trigger, spec, expr, ("threshold", "activationThreshold"), server)
+
+
+def _exported(index: int, trigger: Trigger, usual: Exported, spec: Spec) -> MetricBlock:
+    if usual.default is not None:
+        metadata = {usual.threshold: usual.default, **trigger.metadata}
+        trigger = trigger.model_copy(update={"metadata": metadata})
+    return _external(index, trigger, spec, usual.expr(trigger), (usual.threshold, usual.activation), None)
+
+
+def _external(
+    index: int, trigger: Trigger, spec: Spec, expr: str, keys: tuple[str, str], server: Source | None
+) -> MetricBlock:
+    """Return an External metric. `keys`: those of the threshold and of the activation. Raises ValueError."""
     if trigger.metric_type == "Utilization":
         raise ValueError("metricType Utilization is for cpu and memory; write AverageValue or Value")
-    expr, kind = _required(trigger, "query").strip(), trigger.metric_type or "AverageValue"
-    threshold = _number(trigger, "threshold")
+    key, activation_key = keys
+    kind, threshold, activation = trigger.metric_type or "AverageValue", _number(trigger, key), None
     if threshold == 0:
-        raise ValueError("metadata.threshold is 0; write a number above 0")
-    activation = None
-    if spec.can_idle and trigger.metadata.get("activationThreshold"):
-        activation = format_quantity(_number(trigger, "activationThreshold"))
+        raise ValueError(f"metadata.{key} is 0; write a number above 0")
+    if spec.can_idle and trigger.metadata.get(activation_key):
+        activation = format_quantity(_number(trigger, activation_key))
     return MetricBlock(
         "External",
-        _named((trigger.name or trigger.metadata.get("metricName") or f"s{index}-prometheus")[:253]),
+        _named((trigger.name or trigger.metadata.get("metricName") or f"s{index}-{trigger.type}")[:253]),
         {"type": kind, kind[:1].lower() + kind[1:]: format_quantity(threshold)},
         UsualQuery(expr),
         "the samples are summed",
         _fallback(spec),
         activation,
-        _source(trigger, namespace),
+        server,
     )
 
 

@@ -12,8 +12,9 @@ from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery
 from autoscaler.convert.hpa import Metadata
 from autoscaler.convert.import_hpa import guesses
 from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
+from autoscaler.convert.keda_exporters import EXPORTED
 from autoscaler.convert.keda_fields import MAX_NAME, Spec, unknown_fields
-from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, Found, convert_trigger
+from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, IMPORTED, Found, convert_trigger
 from autoscaler.fields.find_values import Loc
 
 _PREFIX: Final = "autoscaling.keda.sh/"
@@ -45,7 +46,8 @@ def read_scaled_object(
     minimum, idles = spec.min_replica_count, spec.can_idle
     if not found.metrics:
         if not found.schedules:
-            problems.add((*loc, "spec", "triggers"), "has no trigger of type prometheus, cpu, memory or cron")
+            known = ", ".join([*IMPORTED, *EXPORTED])
+            problems.add((*loc, "spec", "triggers"), f"has no trigger that can be imported; {known} can")
             return ()
         hint = "a constant: the schedule alone sets the size"
         goal = {"type": "AverageValue", "averageValue": 1}
@@ -70,11 +72,11 @@ def read_scaled_object(
     )
     found.todo += guesses(block, spec.scale_target_ref.name)
     found.differences += [f"{path} is left out" for path in unknown_fields(spec, "spec")]
-    found.differences += [*_of_spec(spec), *_of_annotations(metadata)]
+    found.differences += [*_of_spec(spec, found.metrics), *_of_annotations(metadata)]
     return [Imported(place, metadata.namespace, block, found.todo, found.differences)]
 
 
-def _of_spec(spec: Spec) -> Iterator[str]:
+def _of_spec(spec: Spec, metrics: Sequence[MetricBlock]) -> Iterator[str]:
     if spec.idle_replica_count:
         yield f"idleReplicaCount {spec.idle_replica_count} is left out; KEDA refuses it, too: only 0 is possible"
     fallback = spec.fallback
@@ -84,7 +86,7 @@ def _of_spec(spec: Spec) -> Iterator[str]:
         yield f"fallback {fallback.behavior[:MAX_NAME]} is left out; while a metric fails, nothing scales in"
     elif fallback.replicas == 0:
         yield "a fallback to 0 replicas is left out"
-    elif all(trigger.type != "prometheus" for trigger in spec.triggers):
+    elif all(metric.type != "External" for metric in metrics):
         yield "fallback is left out, because KEDA has none for cpu, memory and cron"
 
 

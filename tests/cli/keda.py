@@ -117,6 +117,10 @@ SAID: Final = {
         scaled_object(prometheus(), cron()),
         "triggers[1], cron: it is a schedule",
     ),
+    "triggers `rabbitmq` (`QueueLength`), `kafka`, `aws-sqs-queue`, `redis`": (
+        scaled_object({"type": "redis", "metadata": {"listName": "jobs"}}),
+        "triggers[0], redis: check its query, which reads the metrics of redis_exporter",
+    ),
     "`scalingModifiers.formula`": (
         scaled_object(advanced={"scalingModifiers": {"formula": "a + b"}}),
         "advanced.scalingModifiers is left out",

@@ -36,7 +36,7 @@ REFUSED: Final[Mapping[str, tuple[Any, str]]] = {
     ),
     "keda: no triggers": (
         keda.scaled_object() | {"spec": {"scaleTargetRef": {"name": "x"}, "triggers": []}},
-        "spec.triggers: has no trigger of type",
+        "spec.triggers: has no trigger that can be imported",
     ),
     "keda: a trigger without metadata": (
         keda.scaled_object({"type": "prometheus", "metadata": None}),

@@ -60,7 +60,8 @@ def test_servers_become_sources(file: Path) -> None:
         (prometheus(query=" "), "metadata.query is missing; a trigger of type prometheus needs it"),
         (prometheus(metric_type="Utilization"), "metricType Utilization is for cpu and memory"),
         ({"type": "cpu", "metricType": "Value", "metadata": {"value": "1"}}, "metricType Value is not for cpu"),
-        ({"type": "kafka", "metadata": {}}, "spec.triggers: has no trigger of type prometheus, cpu, memory or cron"),
+        ({"type": "kafka", "metadata": {}}, "spec.triggers: has no trigger that can be imported; prometheus, cpu, "),
+        ({"type": "rabbitmq", "metadata": {"queueName": "mail", "value": "0"}}, "metadata.value is 0; write a number"),
         (cron(timezone=""), "metadata.timezone is missing"),
     ],
 )
@@ -86,3 +87,65 @@ def test_an_unsafe_ssl_that_is_false_asks_for_nothing(file: Path, text: str) -> 
     _, err, _ = imported(file, scaled_object(prometheus(unsafeSsl=text)))
     assert "unsafeSsl" not in err
     assert "insecureSkipVerify" not in err
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "expr", "target"),
+    [
+        (
+            "rabbitmq",
+            {"queueName": "mail", "vhostName": "/", "mode": "QueueLength", "value": "20"},
+            'sum(rabbitmq_queue_messages{queue="mail",vhost="/"})',
+            "20",
+        ),
+        (
+            "kafka",
+            {"consumerGroup": "billing", "topic": 'or"ders'},
+            'sum(kafka_consumergroup_lag{consumergroup="billing",topic="or\\"ders"})',
+            "10",
+        ),
+        (
+            "aws-sqs-queue",
+            {"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/mail", "queueLength": "7"},
+            " + ".join(
+                f'sum(aws_sqs_approximate_number_of_messages_{each}_average{{queue_name="mail"}})'
+                for each in ("visible", "not_visible")
+            ),
+            "7",
+        ),
+        ("redis", {"listName": "jobs"}, 'sum(redis_key_size{key="jobs",db="db0"})', "5"),
+    ],
+)
+def test_a_trigger_of_a_service_reads_the_metric_of_its_exporter(
+    kind: str, metadata: Any, expr: str, target: str, file: Path
+) -> None:
+    """The values that KEDA takes for omitted keys apply."""
+    scaler, err, code = imported(file, scaled_object({"type": kind, "metadata": {**metadata, "host": "amqp://x"}}))
+    assert code == 0
+    assert first(scaler)["query"] == {"expr": expr}
+    assert first(scaler)["target"] == {"type": "AverageValue", "averageValue": target}
+    assert f"triggers[0], {kind}: check its query, which reads the metrics of " in err
+    assert f"triggers[0], {kind}: metadata.host is left out" in err
+
+
+def test_the_activation_and_the_fallback_of_a_service_are_kept(file: Path) -> None:
+    metadata = {"listName": "jobs", "activationListLength": "3"}
+    trigger = {"type": "redis", "metadata": metadata}
+    scaler, err, _ = imported(file, scaled_object(trigger, fallback={"failureThreshold": 3, "replicas": 6}))
+    assert first(scaler)["activation"] == "3"
+    assert first(scaler)["fallback"]["replicas"] == 6
+    assert "fallback is left out" not in err
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "exporter"),
+    [
+        ("rabbitmq", {"queueName": "mail", "mode": "MessageRate", "value": "20"}, "RabbitMQ's plugin"),
+        ("rabbitmq", {"queueNameFromEnv": "QUEUE", "value": "20"}, "RabbitMQ's plugin"),
+        ("postgresql", {"query": "SELECT 1"}, "postgres_exporter"),
+    ],
+)
+def test_the_exporter_of_what_is_left_out_is_named(kind: str, metadata: Any, exporter: str, file: Path) -> None:
+    _, err, code = imported(file, scaled_object(prometheus(), {"type": kind, "metadata": metadata}))
+    assert code == 0
+    assert f"triggers[1], {kind}: it is left out. Export its value to Prometheus, with {exporter}" in err
