@@ -50,7 +50,7 @@ def introduce(stage: Stage, seconds: float | None) -> str:
     return f"""\
 
 Every 2 s the daemon asks Prometheus how many requests each worker has in flight, and keeps
-them near 10 each. The traffic rises from 6 to 56 and falls again, over {PERIOD_SECONDS} s.
+them near 10 each. The traffic rises from 6 to 56 and falls again, every {PERIOD_SECONDS} s.
 Each line below is a decision. The first comes in some seconds, once Prometheus has found a
 worker; a decision that repeats the one before is shown every 10 s only.
 

@@ -71,6 +71,11 @@ class Node:
         found: dict[str, Any] = self.server.ask("GET", f"/v1/node/{self.id}")
         return found
 
+    def drains(self) -> list[Any]:
+        """Return what a drain changes of the node. Its agent changes other fields at any time, such as free memory."""
+        found = self.read()
+        return [found[key] for key in ("DrainStrategy", "LastDrain", "SchedulingEligibility")]
+
     def drain(self, seconds: float | None, *, mark_eligible: bool = False, **spec: Any) -> None:
         """Drain the node as `nomad node drain -enable -m` does; with None, end the drain as with `-disable`."""
         drain = None if seconds is None else {"Deadline": int(seconds * 10**9), **spec}

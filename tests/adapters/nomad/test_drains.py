@@ -161,9 +161,9 @@ def test_an_operators_drain_that_has_ended_is_done(cluster: Cluster, drainer: Dr
     """The node is still ineligible, so nothing came to it since."""
     cluster.first.drain(60)
     cluster.server.wait(lambda: cluster.first.read()["DrainStrategy"] is None, "end of the drain")
-    before = cluster.first.read()
+    before = cluster.first.drains()
     assert drainer.of(cluster.first) is NodeDrain.DONE
-    assert cluster.first.read() == before
+    assert cluster.first.drains() == before
 
 
 def test_a_node_that_takes_work_again_is_drained_again(cluster: Cluster, drainer: Drainer) -> None:
