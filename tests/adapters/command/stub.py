@@ -1,9 +1,10 @@
-"""Stands for gcloud, az and hcloud: `stub.py TOOL STATE WORDS…` answers as their documentation describes.
+"""Stands for gcloud, az, hcloud and doctl: `stub.py TOOL STATE WORDS…` answers as their documentation describes.
 
 STATE is a JSON file: the name of a group -> its instances' names. Sources: `gcloud compute instance-groups managed`
 prints the resources of Compute Engine's REST API (instanceGroupManagers.get and .listManagedInstances); `az vmss` those
 of Azure's (VirtualMachineScaleSet and VirtualMachineScaleSetVM), with the keys of `properties` one level up; `hcloud`
-prints servers as Hetzner Cloud's API has them (Servers, "Get all Servers"), and names an error's code in parentheses.
+prints servers as Hetzner Cloud's API has them (Servers, "Get all Servers"), and names an error's code in parentheses;
+`doctl compute droplet` prints droplets as DigitalOcean's API has them ("List All Droplets").
 """
 
 import fcntl
@@ -22,7 +23,7 @@ def main(tool: str, file: Path, *words: str) -> Any:
     with (file.parent / "lock").open("w") as lock:  # the program may call it several times at once
         fcntl.flock(lock, fcntl.LOCK_EX)
         groups = json.loads(file.read_text())
-        answer = {"gcloud": gcloud, "az": az, "hcloud": hcloud}[tool](groups, plain, options)
+        answer = {"gcloud": gcloud, "az": az, "hcloud": hcloud, "doctl": doctl}[tool](groups, plain, options)
         file.write_text(json.dumps(groups))
     return answer
 
@@ -130,13 +131,35 @@ def hcloud(groups: dict[str, list[str]], words: list[str], options: dict[str, st
         groups.setdefault(name, []).append(options.pop("name"))
         assert (key, options) == ("autoscaler", {"type": "cx23", "image": "debian-12"})
         return None
-    (wanted,) = names
     assert (verb, options) == ("delete", {})
+    _delete(groups, *names)
+    return None
+
+
+def doctl(groups: dict[str, list[str]], words: list[str], options: dict[str, str]) -> Any:
+    *tool, verb = words[:3]
+    assert tool == ["compute", "droplet"]
+    if verb == "delete":
+        assert options == {"force": ""}
+        _delete(groups, *words[3:])
+        return None
+    assert options.pop("output") == "json"
+    key, _, group = options.pop("tag-name").partition(":")
+    assert key == "autoscaler"
+    if verb == "create":
+        assert options == {"type": "cx23", "image": "debian-12"}
+        (name,) = words[3:]
+        groups.setdefault(group, []).append(name)
+        return [_droplet(name)]
+    assert (verb, options) == ("list", {})
+    return [_droplet(each) for each in groups.get(group, [])]
+
+
+def _delete(groups: dict[str, list[str]], wanted: str) -> None:
     owner = next((each for each in groups.values() if any(_number(one) == int(wanted) for one in each)), None)
     if owner is None:
         fail(f"hcloud: Server not found: {wanted}")
     owner[:] = [one for one in owner if _number(one) != int(wanted)]
-    return None
 
 
 def _number(name: str) -> int:
@@ -155,6 +178,20 @@ def _server(name: str) -> Any:
         "protection": {"delete": False, "rebuild": False},
         "public_net": {"ipv4": {"blocked": False, "ip": f"192.0.2.{number % 250}"}, "ipv6": {"ip": "2001:db8::/64"}},
         "status": "running",
+    }
+
+
+def _droplet(name: str) -> Any:
+    number = _number(name)
+    networks = [{"ip_address": f"10.0.{number % 250}.2", "netmask": "255.255.0.0", "type": "private"}]
+    return {
+        "created_at": "2026-01-30T23:50:00Z",
+        "id": number,
+        "locked": False,
+        "name": name,
+        "networks": {"v4": networks},
+        "status": "active",
+        "tags": ["autoscaler:web"],
     }
 
 

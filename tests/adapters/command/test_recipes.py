@@ -19,6 +19,7 @@ from tests.adapters.command.harness import EXAMPLES, build, call, script
 MIG = TargetRef("test", "web", "shop", "europe-west1-b")
 VMSS = TargetRef("test", "web", "shop")
 SERVERS = TargetRef("test", "web")
+HCLOUD, DOCTL = "cloud-servers hcloud", "cloud-servers doctl"
 GROUPS = {"web": ["--type=cx23", "--image=debian-12"], "other": []}
 
 
@@ -32,8 +33,7 @@ class RecipeHarness(Harness):
         self.target, self.missing = target, TargetRef("test", "nobody", target.namespace, target.region)
         self.folder, self.state = folder, folder / "groups.json"
         self.state.write_text('{"web": ["web-aaaa"]}')
-        tool = recipe.partition("-")[0]
-        script(folder, f'exec {sys.executable} -I {stub.__file__} {tool} {self.state} "$@"', tool)
+        script(folder, f'exec {sys.executable} -I {stub.__file__} {tool(recipe)} {self.state} "$@"', tool(recipe))
         self.adapter = self.rebuild()
 
     def rebuild(self, *, dry_run: bool = False) -> Adapter:
@@ -46,7 +46,7 @@ class RecipeHarness(Harness):
         self.state.write_text(json.dumps(groups))
 
     def unreachable(self) -> Adapter | str:
-        script(self.folder, "exec sleep 60", self.recipe.partition("-")[0])
+        script(self.folder, "exec sleep 60", tool(self.recipe))
         return self.rebuild()
 
 
@@ -65,26 +65,33 @@ class TestAz(AdapterContract):
 
 
 @pytest.mark.slow  # likewise
-class TestHcloud(AdapterContract):
+@pytest.mark.parametrize("tool", ["hcloud", "doctl"])
+class TestCloudServers(AdapterContract):
     @pytest.fixture
-    def harness(self, tmp_path: Path) -> Harness:
-        harness = RecipeHarness(tmp_path, "hcloud-servers", SERVERS)
+    def harness(self, tmp_path: Path, tool: str) -> Harness:
+        harness = RecipeHarness(tmp_path, f"cloud-servers {tool}", SERVERS)
         harness.chooses_victims = True
         return harness
 
 
+def tool(recipe: str) -> str:
+    """Return the tool that a recipe runs: `gcloud` for gcloud-mig, `hcloud` for `cloud-servers hcloud`."""
+    program, _, named = recipe.partition(" ")
+    return named or program.partition("-")[0]
+
+
 def built(folder: Path, recipe: str, path: str | None = None) -> CommandAdapter:
     """Return the adapter with this recipe. `path`: its PATH; None: the tools in the folder come first."""
-    groups = folder / "options.json"
+    groups, (program, *more) = folder / "options.json", recipe.split()
     groups.write_text(json.dumps(GROUPS))
-    more = (str(groups),) if recipe == "hcloud-servers" else ()
-    observe, scale = ((str(EXAMPLES / recipe), verb, *more) for verb in ("observe", "scale"))
+    more += [str(groups)] if more else []
+    observe, scale = ((str(EXAMPLES / program), verb, *more) for verb in ("observe", "scale"))
     return build(observe, scale, folder, {"PATH": path or f"{folder}:{os.environ['PATH']}"})
 
 
-def observed(folder: Path, recipe: str, tool: str, target: TargetRef) -> TargetState | TargetError:
+def observed(folder: Path, recipe: str, text: str, target: TargetRef) -> TargetState | TargetError:
     """Return what the recipe makes of this script in the tool's place."""
-    script(folder, tool, recipe.partition("-")[0])
+    script(folder, text, tool(recipe))
     return built(folder, recipe).observe([target], call())[target]
 
 
@@ -111,8 +118,10 @@ def answering(**verbs: Any) -> str:
         ("az-vmss", VMSS, "Please run 'az login' to setup account.", TargetForbidden),
         ("az-vmss", VMSS, "(ResourceGroupNotFound) Resource group 'shop' could not be found.", TargetNotFound),
         ("az-vmss", VMSS, "(TooManyRequests) try later", TargetUnavailable),
-        ("hcloud-servers", SERVERS, "unable to authenticate (unauthorized, 2f1a)", TargetForbidden),
-        ("hcloud-servers", SERVERS, "limit of 3600 requests per hour reached (rate_limit_exceeded)", TargetUnavailable),
+        (HCLOUD, SERVERS, "unable to authenticate (unauthorized, 2f1a)", TargetForbidden),
+        (HCLOUD, SERVERS, "limit of 3600 requests per hour reached (rate_limit_exceeded)", TargetUnavailable),
+        (DOCTL, SERVERS, "GET https://api.digitalocean.com/v2/droplets: 401 Unable to authenticate", TargetForbidden),
+        (DOCTL, SERVERS, "GET https://api.digitalocean.com/v2/droplets: 429 Too many requests", TargetUnavailable),
     ],
 )
 def test_the_tools_own_words_become_an_error_of_the_target(
@@ -123,24 +132,26 @@ def test_the_tools_own_words_become_an_error_of_the_target(
     assert str(found) == f"ERROR: {said}"
 
 
-@pytest.mark.parametrize(("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS), ("hcloud-servers", SERVERS)])
 @pytest.mark.parametrize(
-    ("tool", "said"),
+    ("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS), (HCLOUD, SERVERS), (DOCTL, SERVERS)]
+)
+@pytest.mark.parametrize(
+    ("text", "said"),
     [
         ("echo '{}'", "is not as documented ("),
         ("exec sleep 60", "did not answer in time; choose a longer sync"),
     ],
 )
 def test_one_target_whose_answer_is_wrong_or_late_costs_no_other(
-    tmp_path: Path, recipe: str, target: TargetRef, tool: str, said: str
+    tmp_path: Path, recipe: str, target: TargetRef, text: str, said: str
 ) -> None:
     """All targets of a connection are in one call of the program."""
     other = replace(target, name="other")
     instances: list[object] = []
     right = answering(describe={"targetSize": 1}, show={"sku": {"capacity": 1}}, list_instances=instances, list=[])
-    script(tmp_path, f'case "$* " in *other*) {tool};; *) {right};; esac', recipe.partition("-")[0])
+    script(tmp_path, f'case "$* " in *other*) {text};; *) {right};; esac', tool(recipe))
     found = built(tmp_path, recipe).observe([target, other], call())
-    size = 0 if recipe == "hcloud-servers" else 1  # its size is the number of servers
+    size = 0 if target == SERVERS else 1  # its size is the number of servers
     assert found[target] == TargetState(size, 0, ())
     assert isinstance(found[other], TargetUnavailable)
     assert said in str(found[other])
@@ -153,8 +164,8 @@ def test_a_rollout_of_a_managed_instance_group_holds_scale_in(tmp_path: Path) ->
         {"instance": "…/instances/web-a", "currentAction": "DELETING", "instanceStatus": "STOPPING"},
         {"instance": "…/instances/web-b", "currentAction": "CREATING"},
     ]
-    tool = answering(describe={"targetSize": 1, "status": status}, list_instances=instances)
-    found = observed(tmp_path, "gcloud-mig", tool, MIG)
+    text = answering(describe={"targetSize": 1, "status": status}, list_instances=instances)
+    found = observed(tmp_path, "gcloud-mig", text, MIG)
     assert isinstance(found, TargetState)
     assert found.hold == Hold(scale_in=HoldReason("RolloutInProgress", "the group moves to a new version"))
     assert found.warnings == ("the group has an autoscaler of its own, which sets the size, too; delete it",)
@@ -168,8 +179,8 @@ def test_a_rollout_of_a_managed_instance_group_holds_scale_in(tmp_path: Path) ->
 def test_machines_of_a_scale_set_that_come_go_and_fail(tmp_path: Path) -> None:
     states = {"web_0": "Creating", "web_1": "Deleting", "web_2": "Failed"}
     instances = [{"name": name, "provisioningState": state, "instanceView": None} for name, state in states.items()]
-    tool = answering(show={"sku": {"capacity": 2}}, list_instances=instances)
-    found = observed(tmp_path, "az-vmss", tool, VMSS)
+    text = answering(show={"sku": {"capacity": 2}}, list_instances=instances)
+    found = observed(tmp_path, "az-vmss", text, VMSS)
     assert isinstance(found, TargetState)
     assert [(str(one.phase), one.deleting, one.detail) for one in found.instances] == [
         ("Pending", False, "Creating"),
@@ -195,7 +206,7 @@ def server(name: str, number: int, status: str = "running", *, kept: bool = Fals
 def test_servers_that_come_and_go(tmp_path: Path) -> None:
     states = {"web-a": "running", "web-b": "initializing", "web-c": "off", "web-d": "deleting"}
     servers = [server(name, number, status) for number, (name, status) in enumerate(states.items())]
-    found = observed(tmp_path, "hcloud-servers", answering(list=servers), SERVERS)
+    found = observed(tmp_path, HCLOUD, answering(list=servers), SERVERS)
     assert isinstance(found, TargetState)
     assert (found.replicas, [(one.name, str(one.phase), one.detail) for one in found.instances]) == (
         3,
@@ -210,10 +221,10 @@ def test_servers_that_come_and_go(tmp_path: Path) -> None:
 )
 def test_servers_are_deleted_by_rank(tmp_path: Path, victims: tuple[str, ...], size: int, deleted: set[str]) -> None:
     servers = [server("web-a", 1, kept=True), server("web-b", 2), server("web-c", 3)]
-    tool = f'case "$2" in delete) echo "$3" >> {tmp_path}/deleted;; *) {answering(list=servers)};; esac'
-    script(tmp_path, tool, "hcloud")
+    text = f'case "$2" in delete) echo "$3" >> {tmp_path}/deleted;; *) {answering(list=servers)};; esac'
+    script(tmp_path, text, "hcloud")
     change = ScaleChange("1", size, 3, None, "a test says so", victims)
-    assert built(tmp_path, "hcloud-servers").scale(SERVERS, change, call()) == Written(size)
+    assert built(tmp_path, HCLOUD).scale(SERVERS, change, call()) == Written(size)
     assert set((tmp_path / "deleted").read_text().split()) == deleted
 
 
@@ -221,12 +232,12 @@ def test_protected_servers_hold_a_scale_in_below_them(tmp_path: Path) -> None:
     """No server is deleted then."""
     servers = [server("web-a", 1, kept=True), server("web-b", 2)]
     script(tmp_path, f'case "$2" in delete) exit 3;; *) {answering(list=servers)};; esac', "hcloud")
-    held = built(tmp_path, "hcloud-servers").scale(SERVERS, ScaleChange("1", 0, 2, None, "a test says so"), call())
+    held = built(tmp_path, HCLOUD).scale(SERVERS, ScaleChange("1", 0, 2, None, "a test says so"), call())
     assert isinstance(held, Held)
     assert held.hold.message == "only 1 servers are not protected from deletion"
 
 
 def test_a_tool_that_is_not_installed_is_named(tmp_path: Path) -> None:
     python = Path(sys.executable).parent
-    found = built(tmp_path, "hcloud-servers", str(python)).observe([SERVERS], call())[SERVERS]
+    found = built(tmp_path, HCLOUD, str(python)).observe([SERVERS], call())[SERVERS]
     assert str(found) == "hcloud is not installed, or not in the PATH of `env`; install it"
