@@ -1,4 +1,4 @@
-"""`autoscaler check --live`: queries every Prometheus and reads every target once. It changes nothing.
+"""`autoscaler check --live`: queries every Prometheus, reads every target and the state once. It changes nothing.
 
 With `--write-test` it also sends each back end a write that changes no size, to learn whether the daemon may scale.
 """
@@ -18,7 +18,7 @@ from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, TargetUnavailable, named
+from autoscaler.errors import AdapterError, StateError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -31,6 +31,7 @@ from autoscaler.model import (
 )
 from autoscaler.net.programs import unusable
 from autoscaler.observe import Connection, Observer
+from autoscaler.record import examine_state
 from autoscaler.rules.drain import DrainRule
 from autoscaler.target import Adapter, AdapterContext, load
 from autoscaler.text import count
@@ -74,7 +75,7 @@ def examine(
         examined = examiner.targets(list(targets), writable)
         addresses = list(examiner.addresses())
         drains = list(examiner.drains(_draining(settings))) if write_test else []
-    found = [*asking.findings(), *_adapters(settings, adapters, seen), *addresses, *drains]
+    found = [*asking.findings(), *_adapters(settings, adapters, seen), *addresses, *drains, _state(settings)]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)
@@ -137,6 +138,14 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
             yield adapters
         finally:
             _close(adapters.values())
+
+
+def _state(settings: Settings) -> Finding:
+    """Return whether the daemon could open its state."""
+    try:
+        return Finding("state", examine_state(settings.state.url, _state_folder(settings)))
+    except StateError as error:
+        return Finding("state", str(error).removeprefix("state "), wrong=True)
 
 
 def _state_folder(settings: Settings) -> Path:

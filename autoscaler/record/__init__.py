@@ -2,6 +2,7 @@
 
 from autoscaler.record.archive import Archive
 from autoscaler.record.daemons import Daemons, Leader
+from autoscaler.record.examine import examine_state
 from autoscaler.record.folder import make_folder, state_folder
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.lease import Lease, LeaseOptions
@@ -27,6 +28,7 @@ __all__ = [
     "State",
     "StateSize",
     "SteeringEvent",
+    "examine_state",
     "make_folder",
     "state_folder",
     "target_text",

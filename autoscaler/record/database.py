@@ -275,6 +275,14 @@ def state_errors(url: URL) -> Iterator[None]:
         raise StateError(f"{place(url)}: {type(error).__name__}: {_first_line(error)}") from error
 
 
+def unusable_folder(url: URL, folder: Path, why: str) -> StateError:
+    """Return the error of a folder in which an SQLite state cannot be created."""
+    return StateError(
+        f"{place(url)}: {folder} cannot be used: {why}; name a folder that this user may write to ($STATE_DIRECTORY or "
+        "state.url)"
+    )
+
+
 def _cause(error: BaseException | None, url: URL) -> str:
     name = getattr(error, "sqlite_errorname", None)
     if name is None:
@@ -311,10 +319,7 @@ class FileLock:
             make_private_folder(path.parent)
             self._file: TextIO = os.fdopen(open_private(path), "a+", encoding="ascii")
         except OSError as error:
-            raise StateError(
-                f"{place(url)}: {path.parent} cannot be used: {error.strerror}; name a folder that this user may "
-                "write to ($STATE_DIRECTORY or state.url)"
-            ) from None
+            raise unusable_folder(url, path.parent, str(error.strerror)) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

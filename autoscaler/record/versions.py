@@ -50,7 +50,7 @@ class Schema:
         number = version_of(connection, self._place)
         if number is None:
             raise StateError(f"{self._place} does not hold a state any more; restore it, or restart the daemon")
-        _require_known(number, self._place)
+        require_known(number, self._place)
         return number
 
     def mark_migrated(self) -> None:
@@ -65,8 +65,7 @@ class Schema:
 
 def create(connection: Connection, place: str) -> None:
     """Create a state of this version. Raises StateError if another program has tables of these names."""
-    if taken := sorted(schema.metadata.tables.keys() & inspect(connection).get_table_names()):
-        raise _of_another_program(taken, place)
+    require_unused(connection, place)
     # with checkfirst, a table of the same name in another schema of the search path would count
     schema.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(schema_version).values(version=schema.VERSION))
@@ -75,11 +74,17 @@ def create(connection: Connection, place: str) -> None:
     connection.execute(insert(schema.fence).values(id=1, generation="", epochs="{}"))
 
 
+def require_unused(connection: Connection, place: str) -> None:
+    """Raise StateError if another program has tables of the state's names."""
+    if taken := sorted(schema.metadata.tables.keys() & inspect(connection).get_table_names()):
+        raise _of_another_program(taken, place)
+
+
 def migrate(connection: Connection, place: str) -> None:
     """Make a state one of this version. Raises StateError if it is newer, or older than the first step."""
     number = version_of(connection, place)
     assert number is not None  # noqa: S101 - for mypy: the caller has seen the state
-    _require_known(number, place)
+    require_known(number, place)
     while number < schema.VERSION:
         MIGRATIONS[number](connection)
         number += 1
@@ -109,7 +114,7 @@ def holds_state(connection: Connection, place: str, *, remedy: str = _BEGIN_ANEW
     """
     number = version_of(connection, place)
     if number is not None:
-        _require_known(number, place, remedy)
+        require_known(number, place, remedy)
     return number is not None
 
 
@@ -118,7 +123,7 @@ def require_state(connection: Connection, place: str) -> None:
     number = version_of(connection, place)
     if number is None:
         raise StateError(f"{place} does not hold a state yet; start the daemon with it once")
-    _require_known(number, place)
+    require_known(number, place)
     if number != schema.VERSION:
         raise StateError(
             f"{place} was written by an older version of the autoscaler; start the daemon of this version, which "
@@ -126,7 +131,7 @@ def require_state(connection: Connection, place: str) -> None:
         )
 
 
-def _require_known(number: int, place: str, remedy: str = _BEGIN_ANEW) -> None:
+def require_known(number: int, place: str, remedy: str = _BEGIN_ANEW) -> None:
     """Raise StateError for a version that is newer, or older than the first migration."""
     if number == schema.VERSION or number in MIGRATIONS:
         return

@@ -262,3 +262,21 @@ def test_a_command_that_cannot_start_is_reported(tmp_path: Path, prometheus: str
     assert "'no-such-program' in PATH " in line
     assert "web on local/web: would not work" in out
     assert "fine on local/fine: ok" in out
+
+
+@pytest.mark.parametrize(("content", "wrong"), [(None, False), ("hello", True)], ids=["absent", "no database"])
+def test_the_state_is_examined(content: str | None, wrong: bool, tmp_path: Path, prometheus: str) -> None:
+    """A check that said that all would work was followed by a daemon that did not start."""
+    state = tmp_path / "state" / "state.db"
+    if content is not None:
+        state.parent.mkdir()
+        state.write_text(content)
+    before = sorted(tmp_path.rglob("*"))
+    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")])
+    found = examined(config)["connections"]
+    text = (
+        ": it is not an SQLite database; move it away, or correct state.url" if wrong else ", which the daemon creates"
+    )
+    assert line(found, "state") == (f"{state}{text}", wrong)
+    assert found.wrong is wrong
+    assert sorted({*tmp_path.rglob("*")} - {config}) == before

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, Retention, State, schema, versions
+from autoscaler.record import Archive, Retention, State, examine_state, schema, versions
 from autoscaler.record import database as databases
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
@@ -193,7 +193,7 @@ def test_a_state_of_another_version_is_refused_and_unchanged(number: int, age: s
     keep(state.ledger(FLEET), decision(0))
     of_version(number, state)
     opener.close()
-    for open_it in (opener.state, opener.archive):
+    for open_it in (opener.state, opener.archive, lambda: examine_state(opener.url, opener.folder)):
         with pytest.raises(StateError) as caught:
             open_it()
         assert str(caught.value).endswith(
@@ -233,6 +233,8 @@ def test_tables_of_another_program_are_named_and_unchanged(theirs: list[str], sa
         before = set(inspect(connection).get_table_names())
     with pytest.raises(StateError, match=rf"{said}.*give the state a database or a schema of its own"):
         opener.state()
+    with pytest.raises(StateError, match=rf"{said}.*give the state a database or a schema of its own"):
+        examine_state(opener.url, opener.folder)
     with pytest.raises(StateError, match=r"schema_version|does not hold a state yet"):
         opener.archive()
     with engine.connect() as connection:

@@ -1,0 +1,112 @@
+"""What `check --live` finds out about the state, without a change."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autoscaler.errors import StateError
+from autoscaler.record import examine_state
+from tests.record.conftest import Opener
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the size and the last change of each file in a folder."""
+    found = {str(each.relative_to(folder)): each.stat() for each in folder.rglob("*")}
+    return {name: (each.st_size, each.st_mtime_ns) for name, each in found.items()}
+
+
+def test_a_state_is_read_beside_its_daemon_and_after_its_end(opener: Opener) -> None:
+    """On SQLite no file appears: SQLite would create a log for a reader, which would then belong to root."""
+    opener.state()
+    before = files(opener.folder)
+    assert examine_state(opener.url, opener.folder).endswith(", read")
+    assert files(opener.folder) == before
+    opener.close()
+    before = files(opener.folder)
+    assert examine_state(opener.url, opener.folder).endswith(", read")
+    assert files(opener.folder) == before
+
+
+def test_an_empty_database_is_fine(opener: Opener) -> None:
+    """An administrator has created it for the daemon."""
+    if opener.url is None:
+        opener.folder.mkdir(exist_ok=True)
+        (opener.folder / "state.db").touch()
+    assert examine_state(opener.url, opener.folder).endswith("read: the daemon creates its tables")
+
+
+@pytest.mark.parametrize("place", ["state.db", "new/folder/state.db"])
+def test_an_absent_state_is_fine_and_stays_absent(place: str, tmp_path: Path) -> None:
+    assert examine_state(f"sqlite:///{tmp_path}/{place}", tmp_path) == f"{tmp_path}/{place}, which the daemon creates"
+    assert files(tmp_path) == {}
+
+
+def _junk(folder: Path) -> None:
+    (folder / "state.db").write_text("hello\n" * 200)
+
+
+def _short_junk(folder: Path) -> None:
+    (folder / "state.db").write_text("hello\n")
+
+
+def _directory(folder: Path) -> None:
+    (folder / "state.db").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (_junk, "state.db: it is not an SQLite database; move it away, or correct state.url"),
+        (_short_junk, "state.db: it is not an SQLite database; move it away, or correct state.url"),
+        (_directory, "state.db is a folder; name a file in it"),
+    ],
+)
+def test_what_is_no_database_is_explained(prepare: Callable[[Path], None], said: str, tmp_path: Path) -> None:
+    """The daemon would not start with it."""
+    prepare(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(StateError, match=said):
+        examine_state(None, tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_a_path_through_a_file_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError, match="file cannot be used: Not a directory; name a folder"):
+        examine_state(None, tmp_path / "file" / "state")
+
+
+def test_a_folder_that_may_not_be_written_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may run as root, who may write everywhere."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StateError, match=f"{tmp_path} cannot be used: this user may not write there; name a folder"):
+        examine_state(None, tmp_path / "state")
+    assert files(tmp_path) == {}
+
+
+def test_a_file_that_may_not_be_written_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root once ran the daemon by hand, and left the file."""
+    (tmp_path / "state.db").touch()
+    monkeypatch.setattr(os, "access", lambda path, _: path == tmp_path)
+    with pytest.raises(StateError, match="cannot be written by this user; correct the owner or the mode of the file"):
+        examine_state(None, tmp_path)
+
+
+def test_a_folder_of_another_user_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator checks the file of a service, whose folder is open to the service's user alone."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    if tmp_path.stat().st_uid == 0:
+        os.chown(tmp_path, 65534, -1)
+    assert examine_state(None, tmp_path) == (
+        f"{tmp_path}/state.db, not examined: this user may not use it; run the check as root, or as the daemon's user"
+    )
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "postgresql://u:secret@127.0.0.1:1/d"])
+def test_an_address_that_cannot_be_used_is_explained_without_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StateError) as caught:
+        examine_state(url, tmp_path)
+    assert "secret" not in str(caught.value)
