@@ -11,6 +11,7 @@ from autoscaler.foresee import outlook
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     CONNECTION_LIMITS,
+    HPA,
     Autoscaler,
     Decision,
     Direction,
@@ -98,7 +99,8 @@ class Ahead:
         return tuple([self._told(self._way(each, outcomes)) for each in (Direction.OUT, Direction.IN)])
 
     def _told(self, way: Way) -> Way:
-        return way.model_copy(update={"text": _text(way, moves=not self.decision.dry_run)})
+        size, moves = self.decision.current, not self.decision.dry_run
+        return way.model_copy(update={"text": _text(way, size, moves=moves)})
 
     def stabilization(self) -> Stabilization | None:
         """Return the recommendation that kept the size; None: no window changed it."""
@@ -224,28 +226,69 @@ def _thresholds(scaler: Autoscaler, decision: Decision, observed: Observation) -
 
 def lines(ahead: Explanation) -> Iterator[Line]:
     """Yield what would change the size of an explained decision, in sentences."""
+    moves, course = not ahead.dry_run, _course(ahead)
     if ahead.if_unchanged is not None:
-        goes = "a dry run would go" if ahead.dry_run else "it goes"
-        yield ahead_line(f"If nothing changes, {goes} to {_move(ahead.if_unchanged)}.")
+        yield ahead_line(_next_step(ahead, ahead.if_unchanged, course))
+    if course is not None:
+        said = {(step.source, step.reason) for step in ahead.trace}
+        new = [step for step in course.hurdles if (step.source, step.reason) not in said]
+        yield from [note(_hurdle(step, course, ahead.current, moves=moves)) for step in new]
     hold = ahead.stabilization
     if hold is not None:
         yield ahead_line(f"The recommendation {hold.recommendation} leaves the window {_in(hold.remaining_seconds)}.")
     for way in ahead.ways:
-        first = way.text.partition("\n")[0]
-        yield from [ahead_line(first), *[note(_hurdle(each)) for each in way.hurdles]] if first else ()
+        if way.text and way is not course:
+            yield ahead_line(way.text.partition("\n")[0])
+            yield from [note(_hurdle(step, way, ahead.current, moves=moves)) for step in way.hurdles]
     for each in ahead.policies:
-        if each.next_size is not None and each.next_seconds is not None:
+        told = course is not None and course.direction is each.direction and _leads_to(ahead, each.next_size)
+        if each.next_size is not None and each.next_seconds is not None and not told:
             to = "up to" if each.direction is Direction.OUT else "down to"
             later = f"{each.next_size} {_in(each.next_seconds)}"
             yield ahead_line(f"The policies allow {to} {each.size} now, and {later}.")
+    yield from _without_value(ahead)
+
+
+def _course(ahead: Explanation) -> Way | None:
+    """Return the way that leads to the next change if nothing changes; None: the metrics ask for no such change."""
+    if ahead.if_unchanged is None:
+        return None
+    return next((way for way in ahead.ways if not way.when and way.earliest == ahead.if_unchanged), None)
+
+
+def _leads_to(ahead: Explanation, size: int | None) -> bool:
+    return ahead.if_unchanged is not None and ahead.if_unchanged.size == size
+
+
+def _next_step(ahead: Explanation, move: MoveDocument, course: Way | None) -> str:
+    """Return the next change if nothing changes, and the size beyond it that HPA's windows and policies lead to."""
+    wanted = [each.proposal for each in ahead.metrics if each.proposal is not None]
+    if ahead.dry_run:
+        return f"If nothing changes, a dry run would go to {_move(move)}."
+    if course is not None and ahead.bounds is not None and all(step.source == HPA for step in course.hurdles):
+        end = min(max([*wanted, ahead.bounds.minimum]), ahead.bounds.maximum)
+        if direction_of(move.size, end) is course.direction:
+            return f"On its way from {ahead.current} to {end}: the next step is {move.size}, {_in(move.in_seconds)}."
+    return f"If nothing changes, it goes to {_move(move)}."
+
+
+def _without_value(ahead: Explanation) -> Iterator[Line]:
+    """Yield what metrics without a value prevent: a scale-in, or any change if no metric has a value."""
     without = [each.name for each in ahead.metrics if each.proposal is None and each.error is not None]
-    if without:
-        have = "has" if len(without) == 1 else "have"
+    have = "has" if len(without) == 1 else "have"
+    if not without:
+        return
+    if len(without) < len(ahead.metrics):
         yield ahead_line(f"Nothing is scaled in while {', '.join(without)} {have} no value.")
+    elif ahead.if_unchanged is None:  # else a fallback sets the size
+        yield ahead_line(f"The size stays until {' or '.join(without)} has a value.")
 
 
-def _text(way: Way, *, moves: bool) -> str:
-    """Return what a change of size takes, then what is in the way, a line each. `moves`: a change would be followed."""
+def _text(way: Way, size: int | None, *, moves: bool) -> str:
+    """Return what a change of size takes, then what is in the way, a line each.
+
+    `size`: the present one. `moves`: a change would be followed.
+    """
     out = way.direction is Direction.OUT
     parts = []
     if way.when:
@@ -259,12 +302,19 @@ def _text(way: Way, *, moves: bool) -> str:
         return ""
     if way.earliest is not None:
         parts.append(f"at the earliest to {_move(way.earliest)}" if moves else "a dry run writes nothing")
-    return "\n".join(["; ".join(parts) + ".", *[f"  {_hurdle(step)}" for step in way.hurdles]])
+    hurdles = [_hurdle(step, way, size, moves=moves) for step in way.hurdles]
+    return "\n".join(["; ".join(parts) + ".", *[f"  {each}" for each in hurdles]])
 
 
-def _hurdle(step: StepDocument) -> str:
-    """Return what a stage would do."""
-    return f"In the way: {step.detail}; {step.before} becomes {step.after}."
+def _hurdle(step: StepDocument, way: Way, size: int | None, *, moves: bool) -> str:
+    """Return what a stage would do to the size on this way: `In the way: maxReplicas is 5; the size stays at 5.`"""
+    if step.after != size:
+        result = f"the size would be {step.after} instead of {step.before}"
+    elif moves and way.earliest is not None:
+        result = f"until then the size stays at {size}"
+    else:
+        result = f"the size {'would stay' if way.when or not moves else 'stays'} at {size}"
+    return f"In the way: {step.detail}; {result}."
 
 
 def _move(move: MoveDocument) -> str:

@@ -25,7 +25,7 @@ def test_a_failed_metric_shows_its_error(online: ServedScene) -> None:
     out = online.run("explain", "broken").out
     assert "queue has no value: no answer\n" in out
     assert out.count("no answer") == 1
-    assert "- Nothing is scaled in while queue has no value." in out
+    assert "- The size stays until queue has a value." in out
 
 
 def test_at_selects_the_decision_that_was_in_force(online: ServedScene) -> None:

@@ -103,6 +103,14 @@ def _policy(opened: State, name: str) -> Life:
     return life
 
 
+def _in_steps(opened: State, name: str) -> Life:
+    slowly = ScalingRules(timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=60)),))
+    life = _life(opened, name, 4, behavior=Behavior(scale_down=slowly))
+    life.inflight(2)
+    life.inflight(2)
+    return life
+
+
 def _at_maximum(opened: State, name: str) -> Life:
     life = _life(opened, name, 4, maximum=4)
     life.inflight(25)
@@ -126,6 +134,14 @@ def _paused(opened: State, name: str) -> Life:
     life.inflight(10)
     life.control(Pause(Direction.BOTH, "ann", "release 4.2", life.now, life.now + timedelta(hours=2)))
     life.inflight(13)
+    return life
+
+
+def _paused_at_rest(opened: State, name: str) -> Life:
+    life = _life(opened, name, 1)
+    life.inflight(10)
+    life.control(Pause(Direction.BOTH, "ann", "release 4.2", life.now, life.now + timedelta(hours=2)))
+    life.inflight(10)
     return life
 
 
@@ -265,10 +281,12 @@ MOMENTS: Final[Mapping[str, Callable[[State, str], Life]]] = {
     "within-tolerance": _tolerance,
     "stabilized": _stabilized,
     "policy": _policy,
+    "in-steps": _in_steps,
     "at-maximum": _at_maximum,
     "at-minimum": _at_minimum,
     "below-minimum": _below_minimum,
     "paused": _paused,
+    "paused-at-rest": _paused_at_rest,
     "overridden": _overridden,
     "held": _held,
     "brake": _braked,

@@ -44,10 +44,11 @@ def test_an_active_brake_is_a_step_and_a_hurdle() -> None:
     assert [step.reason for step in told.trace][-1] == "OutsideChange"
     assert told.if_unchanged is not None
     assert (told.if_unchanged.size, told.if_unchanged.in_seconds) == (4, 3 * MINUTE)
-    assert any(
-        line.startswith("In the way: something else set the size") and line.endswith("; 4 becomes 12.")
-        for line in told.lines
-    )
+    _, into = told.ways
+    assert "  In the way: something else set the size" in into.text
+    assert into.text.endswith("; until then the size stays at 12.")
+    assert [line for line in told.lines if line.endswith("(OutsideChange) -> 12")]
+    assert "If nothing changes, it goes to 4 in 3m." in told.lines
 
 
 def test_all_active_brakes_are_listed_in_order() -> None:

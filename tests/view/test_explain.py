@@ -282,5 +282,5 @@ def test_the_error_of_a_metric_is_shown_once() -> None:
     assert diary.explained().lines == (
         "queue has no value: no answer",
         "queue has no value",
-        "Nothing is scaled in while queue has no value.",
+        "The size stays until queue has a value.",
     )

@@ -77,6 +77,7 @@ def test_the_words_of_states_are_those_of_the_moments(moments: Sequence[Shown]) 
         "at-maximum": "limited",
         "at-minimum": "steady",
         "paused": "paused",
+        "paused-at-rest": "paused",
         "held": "held",
         "brake": "held",
         "failing-metric": "failing",

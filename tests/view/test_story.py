@@ -19,6 +19,7 @@ from autoscaler.model import (
     Observation,
     Pause,
     Proposed,
+    Reading,
     Recommendation,
     TargetType,
     Written,
@@ -133,6 +134,36 @@ def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
     pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
     said = first(120, history=replace(EARLIER, manual=ManualControls(pause)))
     assert said == "cpu 120% of 60% asks for 8; paused by dana until it is resumed: sale"
+
+
+@pytest.mark.parametrize(
+    ("direction", "reading", "said"),
+    [
+        (Direction.BOTH, samples([600] * 4), "paused by dana until it is resumed: sale (Paused)"),
+        (Direction.IN, samples([600] * 4), "scaling in paused by dana until it is resumed: sale (Paused)"),
+        (Direction.BOTH, Failure("no answer"), "paused by dana until it is resumed: sale (Paused)"),
+        (Direction.BOTH, samples([1_200] * 4), "paused by dana until it is resumed: sale (Paused) -> 4"),
+    ],
+)
+def test_a_pause_is_one_step_whether_it_prevents_a_change_or_not(
+    direction: Direction, reading: Reading | Failure, said: str
+) -> None:
+    """An operator at night must see why the size will not change."""
+    pause = Pause(direction, "dana", "sale", NOW - timedelta(minutes=1), None)
+    observed, history = Observation(state(4), (reading,)), History(manual=ManualControls(pause))
+    made = decide(scaler(CPU_60, maximum=10), observed, history, NOW)
+    lines = story(Record(scaler(CPU_60, maximum=10), made, observed, history))
+    assert [line.sentence for line in lines[1:] if "paused" in line.text] == [said]
+
+
+def test_a_pause_is_shown_beside_a_target_that_cannot_be_read() -> None:
+    pause = Pause(Direction.BOTH, "dana", "sale", NOW - timedelta(minutes=1), None)
+    observed = Observation(TargetUnavailable("it did not answer"), (samples([]),))
+    history = History(manual=ManualControls(pause))
+    made = decide(scaler(CPU_60), observed, history, NOW)
+    assert "paused by dana until it is resumed: sale" in [
+        line.text for line in story(Record(scaler(CPU_60), made, observed, history))
+    ]
 
 
 def test_another_size_than_the_desired_one_is_shown() -> None:

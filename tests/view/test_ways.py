@@ -22,9 +22,12 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import Record
+from autoscaler.rules.fallback import MetricFallback
 from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation, Way
+from autoscaler.view.story import Kind
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
+from tests.decide.outage import WithFallback, covered
 from tests.replaced import replace
 from tests.view.diary import STEP, Diary
 
@@ -49,28 +52,31 @@ def test_at_the_maximum_a_metric_that_asks_for_more_is_shown_with_max_replicas()
     out, into = ways(queue(Diary(scaler(QUEUE_15, maximum=5), 5), 375))
     assert out == (
         "The metrics ask for more already: average queue 75, above 16.5, asks for 25.\n"
-        "  In the way: maxReplicas is 5; 25 becomes 5."
+        "  In the way: maxReplicas is 5; the size stays at 5."
     )
     assert into.startswith("To scale in it takes average queue below 12")
 
 
 def test_at_the_maximum_a_metric_at_its_target_is_shown_with_both_conditions() -> None:
     out, _ = ways(queue(Diary(scaler(QUEUE_15, maximum=5), 5), 75))
-    assert out == ("To scale out it takes average queue above 16.5.\n  In the way: maxReplicas is 5; 6 becomes 5.")
+    assert out == (
+        "To scale out it takes average queue above 16.5.\n  In the way: maxReplicas is 5; the size would stay at 5."
+    )
 
 
 def test_at_the_minimum_a_metric_that_asks_for_less_is_shown_with_min_replicas() -> None:
     told = queue(Diary(scaler(QUEUE_15, minimum=2), 2), *[1] * 30)
     assert ways(told)[1] == (
         "The metrics ask for less already: average queue 0.5, below 7.5, asks for 1.\n"
-        "  In the way: minReplicas is 2; 1 becomes 2."
+        "  In the way: minReplicas is 2; the size stays at 2."
     )
 
 
 def test_an_empty_queue_is_shown_once() -> None:
     told = queue(Diary(scaler(QUEUE_15, minimum=1), 1), *[0] * 30)
     assert ways(told)[1] == (
-        "The metrics ask for less already: average queue 0, asks for 0.\n  In the way: minReplicas is 1; 0 becomes 1."
+        "The metrics ask for less already: average queue 0, asks for 0.\n"
+        "  In the way: minReplicas is 1; the size stays at 1."
     )
 
 
@@ -78,7 +84,7 @@ def test_a_window_is_shown_beside_a_metric_that_asks_for_less() -> None:
     told = queue(Diary(scaler(QUEUE_15), 4), 60, 15)
     assert ways(told)[1] == (
         "The metrics ask for less already: average queue 3.75, below 11.25, asks for 1; at the earliest to 1 in 5m.\n"
-        "  In the way: 4 was recommended 30s ago, within the window of 5m; 1 becomes 4."
+        "  In the way: 4 was recommended 30s ago, within the window of 5m; until then the size stays at 4."
     )
 
 
@@ -87,7 +93,7 @@ def test_policies_are_shown_beside_a_metric_that_asks_for_more() -> None:
     told = queue(Diary(scaler(QUEUE_15, behavior=Behavior(rules, _RULES)), 3), 450, 450)
     assert ways(told)[0] == (
         "The metrics ask for more already: average queue 112.5, above 16.5, asks for 30; at the earliest to 5 in 45s.\n"
-        "  In the way: the scaleUp policies allow 4 for now; 30 becomes 4."
+        "  In the way: the scaleUp policies allow 4 for now; until then the size stays at 4."
     )
 
 
@@ -95,7 +101,7 @@ def test_a_disabled_direction_has_no_time() -> None:
     rules = replace(_RULES, select_policy=SelectPolicy.DISABLED)
     told = queue(Diary(scaler(QUEUE_15, behavior=Behavior(rules, _RULES)), 3), 450)
     out, _ = ways(told)
-    assert "In the way: the scaleUp policies allow 3 for now; 30 becomes 3." in out
+    assert "In the way: the scaleUp policies allow 3 for now; the size stays at 3." in out
     assert "at the earliest" not in out
 
 
@@ -136,17 +142,56 @@ def test_a_failed_metric_prevents_scale_in() -> None:
     assert told.lines[-1] == "Nothing is scaled in while jobs has no value."
 
 
+def test_no_metric_with_a_value_prevents_any_change() -> None:
+    """A scale-out needs the value of one of them."""
+    diary = Diary(scaler(QUEUE_15, JOBS_10), 4)
+    diary.step(Failure("no answer"), Failure("no answer"))
+    assert diary.explained().lines[-1] == "The size stays until queue or jobs has a value."
+
+
+def test_a_fallback_that_sets_the_size_soon_is_the_only_forecast() -> None:
+    """The size does not stay until the metric has a value."""
+    diary = Diary(covered(WithFallback(QUEUE_15, MetricFallback(timedelta(seconds=30), 6))), 4)
+    diary.step(Failure("no answer"))
+    assert diary.explained().lines[2:] == ("If nothing changes, it goes to 6 in 30s.",)
+
+
+def slowly(direction: Direction) -> Behavior:
+    """Return a behavior that changes one instance a minute in this direction, and waits for no window."""
+    slow = replace(_RULES, policies=(ScalingPolicy(PolicyType.PODS, 1, timedelta(seconds=60)),))
+    return Behavior(_RULES, slow) if direction is Direction.IN else Behavior(slow, _RULES)
+
+
+def test_a_change_in_steps_is_one_line_with_its_end_and_the_next_step() -> None:
+    """It was said in three: what comes, what the metrics ask for, and what the policies allow."""
+    told = queue(Diary(scaler(QUEUE_15, behavior=slowly(Direction.IN)), 4), 15, 15)
+    ahead = [line.text for line in told.story if line.kind is Kind.AHEAD]
+    assert ahead[0] == "On its way from 3 to 1: the next step is 2, in 45s."
+    assert [line.partition(" takes")[0] for line in ahead[1:]] == ["To scale out it"]
+
+
+def test_a_change_in_steps_ends_at_a_bound() -> None:
+    told = queue(Diary(scaler(QUEUE_15, behavior=slowly(Direction.OUT), maximum=5), 2), 450, 450)
+    assert "On its way from 3 to 5: the next step is 4, in 45s." in told.lines
+
+
+def test_the_last_step_is_a_plain_change() -> None:
+    told = queue(Diary(scaler(QUEUE_15, behavior=slowly(Direction.IN)), 3), 15, 15)
+    assert "If nothing changes, it goes to 1 in 45s." in told.lines
+    assert not any("already" in line for line in told.lines)
+
+
 def test_a_pause_is_shown_with_its_user_and_end() -> None:
     paused = ManualControls(Pause(Direction.BOTH, "ann", "load test", NOW, None))
     out, _ = ways(queue(Diary(scaler(QUEUE_15), 3, paused), 300))
-    assert "In the way: paused by ann until it is resumed: load test; 6 becomes 3." in out
+    assert "In the way: paused by ann until it is resumed: load test; the size stays at 3." in out
 
 
 def test_a_hold_of_the_target_is_shown() -> None:
     rollout = replace(state(3), hold=Hold(scale_out=HoldReason("Deploying", "a deployment is under way")))
     diary = Diary(scaler(QUEUE_15), 3)
     diary.step(value(300_000), target=rollout)
-    assert "In the way: a deployment is under way; 6 becomes 3." in ways(diary.explained())[0]
+    assert "In the way: a deployment is under way; the size stays at 3." in ways(diary.explained())[0]
 
 
 def test_a_dry_run_says_that_it_writes_nothing() -> None:
