@@ -30,6 +30,7 @@ from autoscaler.target.http import (
     TlsFailed,
     TooLarge,
     Unreachable,
+    WithoutTls,
     beginning,
     cannot_serve,
     decoded,
@@ -240,6 +241,8 @@ def _unavailable(request: str, error: HttpError, *, write: bool) -> TargetError:
     unsent = TargetNotWritten if write else TargetUnavailable
     unknown = "; whether it was carried out is unknown until the next cycle" if write else ""
     match error:
+        case WithoutTls():
+            return unsent(f"{request}: {error}; write http:// instead of https:// in the address")
         case TlsFailed():
             return unsent(f"{request}: {error}; check tls: caFile, certFile, keyFile and serverName")
         case Unreachable():

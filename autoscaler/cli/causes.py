@@ -213,8 +213,10 @@ class Causes:
         if not targets:
             jobs = sorted({each.labels.get("job", "") for each in every})
             return f"; Prometheus scrapes no target of that job or instance; its jobs: {_listed(jobs)}"
-        up = sum(each.health == "up" for each in targets)
-        text = f"; of the targets that may have it {up} of {len(targets)} are up"
+        up, number = sum(each.health == "up" for each in targets), len(targets)
+        which = "the scrape target" if number == 1 else f"of the {number} scrape targets"
+        text = f"; {which} that may have it " + (("is" if up else "is not") if number == 1 else f"{up} are") + " up"
+        text += ", so check the name" if up == number else ""
         down = next((each for each in targets if each.health != "up" and each.last_error), None)
         if up or down is None:
             return text

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
@@ -12,6 +12,7 @@ from autoscaler.cli.options import Where
 from autoscaler.cli.output import exit_on_error
 from autoscaler.cli.server import Server, ServerDown, SocketRefused
 from autoscaler.errors import AutoscalerError, ServerError
+from autoscaler.layout import moment
 from autoscaler.times import rfc3339
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
@@ -23,10 +24,13 @@ _T = TypeVar("_T")
 
 
 @contextmanager
-def asking(ctx: typer.Context) -> Iterator["Client"]:
-    """Yield the client of a command, which exits with 1 and the message when the block raises an AutoscalerError."""
+def asking(ctx: typer.Context, *, hosts_only: bool = False) -> Iterator["Client"]:
+    """Yield the client of a command, which exits with 1 and the message when the block raises an AutoscalerError.
+
+    `hosts_only`: as of `Client`.
+    """
     with exit_on_error(), ExitStack() as closing:
-        yield Client(ctx.obj, closing)
+        yield Client(ctx.obj, closing, hosts_only=hosts_only)
 
 
 class Client:
@@ -35,16 +39,22 @@ class Client:
     Once no daemon has answered, all further documents come from the state.
     """
 
-    def __init__(self, where: Where, closing: ExitStack) -> None:
-        """Raises as `servers`."""
-        self._where, self._closing = where, closing
+    def __init__(self, where: Where, closing: ExitStack, *, hosts_only: bool = False) -> None:
+        """Raises as `servers`. `hosts_only`: the command reads only the daemons that share a state; SQLite has none."""
+        self._where, self._closing, self._hosts_only = where, closing, hosts_only
         self._servers = list(servers(where))
         self._reads: Reads | None = None
+        self._last_cycle: datetime | None = None
 
     @property
     def is_from_state(self) -> bool:
         """Return whether no daemon has answered, so that documents come from the state."""
         return self._reads is not None
+
+    @property
+    def known_until(self) -> datetime:
+        """Return the time to which the documents so far belong: of the state's last cycle, or now with a daemon."""
+        return self._last_cycle or datetime.now(UTC)
 
     def get(
         self, kind: type[_Document], path: str, of: str = "", /, **parameters: str | int | datetime | None
@@ -116,6 +126,11 @@ class Client:
             archive = self._closing.enter_context(Archive.open_archive(url, folder))
         except AutoscalerError as error:
             raise ServerDown(f"{down}, and its state cannot be read: {error}; if it runs, {self._name_it}") from None
-        place = "the database of state.url" if url is not None else folder
-        typer.echo(f"{down}; its state in {place} answers instead. If it runs, {self._name_it}", err=True)
+        said = str(down)
+        if not self._hosts_only or archive.daemons() is not None:
+            place = "the database of state.url" if url is not None else folder
+            self._last_cycle = archive.last_cycle()
+            of = "" if self._last_cycle is None else f", of {moment(self._last_cycle, datetime.now(UTC))}"
+            said += f"; this is the last known state{of}, in {place}"
+        typer.echo(f"{said}. If it runs, {self._name_it}", err=True)
         return Reads(archive, lambda: settings, SystemClock())

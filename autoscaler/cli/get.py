@@ -95,7 +95,7 @@ def get(
             which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
             typer.echo(f"no autoscalers {which}", err=True)
             return
-        listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER)
+        listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER, client)
         listing.begin(found, header=not no_headers)
         below.show(listed)
 
@@ -159,8 +159,8 @@ def _size(found: Summary) -> int:
 class _Listing:
     """The table."""
 
-    def __init__(self, header: Sequence[str]) -> None:
-        self._header = header
+    def __init__(self, header: Sequence[str], client: Client) -> None:
+        self._header, self._client = header, client
         self._table = Table(header, screen())
         self._shown: Sequence[Summary] = ()
 
@@ -180,7 +180,8 @@ class _Listing:
         self._shown = found
 
     def _rows(self, found: Sequence[Summary], now: datetime) -> Sequence[tuple[str, ...]]:
-        return [cells(each, now, self._header) for each in found]
+        age_at = min(now, self._client.known_until)  # a daemon that is gone makes no autoscaler older
+        return [cells(each, now, self._header, age_at) for each in found]
 
     def _lines(self, found: Sequence[Summary], rows: Sequence[tuple[str, ...]]) -> list[str]:
         return [

@@ -213,10 +213,10 @@ class Server:
         if status == HTTPStatus.NOT_FOUND:
             raise ServerError(message)
         if self.socket is not None and status == HTTPStatus.FORBIDDEN:
-            raise SocketRefused(f"{self.url} refused: {message}")
+            raise SocketRefused(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise Refused(f"{self.url} refused: {message}; credentials are read from --http.config.file")
-        raise ServerError(f"{self.url} refused: {message}")
+        raise ServerError(message if self.socket is not None else f"{self.url} refused: {message}")
 
 
 def _permission(path: Path) -> str:

@@ -23,7 +23,7 @@ def status(
     CONFIGURATION: whether the leader has the one of the daemon that answers. Problems are on stderr. Without a daemon,
     the command shows the daemons of a PostgreSQL state, and exits with 1.
     """
-    with asking(ctx) as client:
+    with asking(ctx, hosts_only=True) as client:
         hosts = client.get(HostList, "/status/hosts")
         daemon = None if client.is_from_state else client.get(DaemonStatus, "/status/daemon")
         found = StatusDocument(daemon=daemon, hosts=hosts)

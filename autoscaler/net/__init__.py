@@ -14,6 +14,7 @@ from autoscaler.net.errors import (
     TlsFailed,
     TooLarge,
     Unreachable,
+    WithoutTls,
 )
 from autoscaler.net.limits import MAX_ANSWER, Tls, in_mib, on_this_machine
 from autoscaler.version import USER_AGENT
@@ -30,6 +31,7 @@ __all__ = [
     "TlsFailed",
     "TooLarge",
     "Unreachable",
+    "WithoutTls",
     "in_mib",
     "on_this_machine",
 ]

@@ -35,6 +35,10 @@ class TlsFailed(HttpError):
     """The TLS handshake failed, usually because of a certificate: the request was not performed."""
 
 
+class WithoutTls(TlsFailed):
+    """The server does not speak TLS: write http:// instead of https://."""
+
+
 class Late(HttpError):
     """The deadline has passed. The outcome of a write is unknown."""
 
@@ -95,8 +99,9 @@ def _tls_error(error: ssl.SSLError) -> HttpError:
         return Interrupted(tls_words(error))
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"its certificate is not accepted: {error.verify_message}")
-    as_without = ", as from a server without TLS" if error.reason == "WRONG_VERSION_NUMBER" else ""
-    return TlsFailed(tls_words(error) + as_without)
+    if error.reason == "WRONG_VERSION_NUMBER":
+        return WithoutTls(f"{tls_words(error)}, as from a server without TLS")
+    return TlsFailed(tls_words(error))
 
 
 def tls_words(error: ssl.SSLError) -> str:

@@ -16,7 +16,7 @@ from requests import Response
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.errors import MAX_MESSAGE, MetricError
-from autoscaler.net import HttpError, Late, Malformed, TooLarge, Unreachable, on_this_machine
+from autoscaler.net import HttpError, Late, Malformed, TooLarge, Unreachable, WithoutTls, on_this_machine
 from autoscaler.net.answer import beginning
 from autoscaler.net.secrets import Secrets, of_headers
 from autoscaler.net.session import Session
@@ -194,6 +194,8 @@ def _failure(error: HttpError | MetricError) -> QueryFailure:
             return QueryFailure(text, outcome=Outcome.LATE)
         case TooLarge():
             return QueryFailure(f"{text}; {MORE_ROOM}", outcome=Outcome.TOO_LARGE, answered=True)
+        case WithoutTls():
+            return QueryFailure(f"cannot be asked: {text}; write http:// instead of https:// in its url")
         case Unreachable():
             return QueryFailure(f"cannot be asked: {text}; start it, or correct its url")
     return QueryFailure(f"cannot be asked: {text}")

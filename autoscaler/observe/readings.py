@@ -74,9 +74,9 @@ def _values(metric: MetricSpec, answers: Answers, now: datetime) -> ValueReading
     for point in points:
         value = milli(point)
         if value is None:
-            raise MetricError(f"{point} is NaN; guard the expression against a division by zero")
+            raise MetricError(f"its sample {point} is NaN; guard the expression against a division by zero")
         if problem := ages.problem(point):
-            raise MetricError(f"{point} {problem}")
+            raise MetricError(f"its sample {point} {problem}")
         values.append(value)
     return ValueReading(tuple(values))
 

@@ -171,6 +171,14 @@ class Archive:
             rows.insert(0, max(before, key=lambda point: point.at)._replace(at=first))
         return rows
 
+    def last_cycle(self) -> datetime | None:
+        """Return the time of the last recorded cycle; None: there is none, or it is damaged."""
+        with self._readers.begin() as connection:
+            newest = connection.execute(select(func.max(schema.known.c.decided))).scalar_one()
+        with suppress(ValueError, TypeError, ArithmeticError):
+            return from_micros(newest)
+        return None
+
     def first_seen(self) -> Mapping[str, datetime]:
         """Return the time of the first decision, by autoscaler name. Leaves out damaged ones."""
         owner = schema.autoscaler

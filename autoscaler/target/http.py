@@ -17,6 +17,7 @@ from autoscaler.net import (
     TlsFailed,
     TooLarge,
     Unreachable,
+    WithoutTls,
     in_mib,
     on_this_machine,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "TlsFailed",
     "TooLarge",
     "Unreachable",
+    "WithoutTls",
     "beginning",
     "bounded",
     "cannot_serve",

@@ -69,7 +69,7 @@ def cause(url: str, query: Query | str, seconds: float = 60.0, now: datetime | N
             "no series web_requests_totl; did you mean web_requests_total?",
             False,
         ),
-        ('zzz{job="web"}', "no series zzz; of the targets that may have it 1 of 1 are up", False),
+        ('zzz{job="web"}', "no series zzz; the scrape target that may have it is up, so check the name", False),
         (
             'zzz{job="wbe"}',
             "no series zzz; Prometheus scrapes no target of that job or instance; its jobs: gone, web",
@@ -123,7 +123,7 @@ def test_targets_that_are_down_are_named_with_their_error(server: PrometheusServ
     found = cause(server.url, 'queue_length{job="gone"}')
     assert found is not None
     assert found.text.startswith(
-        "no series queue_length; of the targets that may have it 0 of 1 are up: http://127.0.0.1:"
+        "no series queue_length; the scrape target that may have it is not up: http://127.0.0.1:"
     )
     assert found.text.endswith("connect: connection refused")
 

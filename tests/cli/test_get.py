@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
 from tests.decisions import cpu, decision
 from tests.replaced import replace
-from tests.view.lives import open_state
+from tests.view.lives import Recorded, open_state
 
 
 def test_the_columns_are_those_of_kubectl(online: ServedScene) -> None:
@@ -154,6 +155,17 @@ def test_a_selector_selects_by_label(online: ServedScene) -> None:
 def test_an_invalid_selector_exits_2(online: ServedScene, words: tuple[str, ...]) -> None:
     said = online.run("get", *words)
     assert (said.code, said.out) == (2, "")
+
+
+def test_without_a_daemon_an_autoscaler_grows_no_older(tmp_path: Path, offline: Scene) -> None:
+    """The state is as the daemon left it, ten days ago, and the first line says so."""
+    with open_state(tmp_path) as state:
+        life = Recorded(state.ledger("fleet"), scaler(CPU_60))
+        life.now = datetime.now(UTC) - timedelta(days=10)
+        life.cpu(60)
+    said = offline.run("get", STATE_DIRECTORY=str(tmp_path))
+    assert re.search(r"; this is the last known state, of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(9d\w* ago\), in ", said.err)
+    assert re.search(r" 0s +", said.lines[1]), said.out
 
 
 def test_without_a_daemon_labels_come_from_the_configuration(offline: Scene) -> None:

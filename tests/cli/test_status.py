@@ -99,6 +99,7 @@ def test_a_daemon_that_is_down_is_said_to_be_once(offline: Scene, tmp_path: Path
         assert (said.code, said.out) == (1, "")
         assert said.err.count("no daemon answers") == 1
         assert f"no daemon answers at {UNREACHABLE}" in said.err
+        assert "this is the last known state" not in said.err
 
 
 def test_a_prometheus_that_does_not_answer_has_a_row_as_on_the_page() -> None:

@@ -62,6 +62,13 @@ def test_resume_can_end_only_the_pause_or_the_override(online: ServedScene) -> N
     assert online.run("resume", "web", "--override").out == "web: resumed; no pause or override is in force\n"
 
 
+def test_what_the_daemon_refuses_has_no_socket_in_front(online: ServedScene) -> None:
+    """The daemon's words name what is wrong; an address before them looks like the cause."""
+    said = online.run("override", "web", "--min", "20")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("the minimum 20 ")
+
+
 def test_a_minimum_above_the_maximum_is_refused_without_a_daemon(offline: Scene) -> None:
     said = offline.run("override", "web", "--min", "5", "--max", "2")
     assert (said.code, said.out) == (2, "")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.net import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable
+from autoscaler.net import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable, WithoutTls
 from autoscaler.net.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.ports import free_port
@@ -98,7 +98,7 @@ class TestTls:
 
         with scripted(greet) as server:
             error = refusal(server, Tls(authority.ca))
-        assert type(error) is TlsFailed
+        assert type(error) is WithoutTls
         assert str(error) == "TLS: wrong version number, as from a server without TLS"
 
     @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"])

@@ -167,6 +167,12 @@ class NamedServer(HTTPAdapter):
         super().init_poolmanager(*args, **options, server_hostname=name, assert_hostname=name)
 
 
+def test_a_server_without_tls_is_asked_by_http(prometheus: PrometheusServer) -> None:
+    """The message says which word of the url is wrong."""
+    said = refusal(PrometheusSource(prometheus.url.replace("http://", "https://")))
+    assert "as from a server without TLS; write http:// instead of https:// in its url" in said
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Make the authority that signs both certificates."""

@@ -17,8 +17,11 @@ OF_LEVEL: Final[Mapping[Level, str]] = {Level.ERROR: RED, Level.WARNING: YELLOW,
 """The colours of levels of attention."""
 
 
-def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, ...]:
-    """Return an autoscaler's cells under these titles. The wide table has all metrics under TARGETS."""
+def cells(summary: Summary, now: datetime, header: Sequence[str], age_at: datetime | None = None) -> tuple[str, ...]:
+    """Return an autoscaler's cells under these titles. The wide table has all metrics under TARGETS.
+
+    `age_at`: when it has its AGE; None: now.
+    """
     metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
     found = {
         "NAME": clean(summary.name),
@@ -29,7 +32,7 @@ def cells(summary: Summary, now: datetime, header: Sequence[str]) -> tuple[str, 
         "REPLICAS": or_unknown(summary.current),
         "READY": _ready(summary),
         "DESIRED": or_unknown(summary.desired),
-        "AGE": UNKNOWN if summary.first_seen is None else format_age(now - summary.first_seen),
+        "AGE": UNKNOWN if summary.first_seen is None else format_age((age_at or now) - summary.first_seen),
         "STATE": state_words(summary),
         "WHY": local(clean(summary.told), now),
     }
