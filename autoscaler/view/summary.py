@@ -27,7 +27,7 @@ from autoscaler.view.parts import memory_keys, with_parts
 from autoscaler.view.status import ReloadStatus
 from autoscaler.view.steering import PauseDocument, SteeringDocument
 from autoscaler.view.story import why
-from autoscaler.view.verdict import AutoscalerState, verdict, with_pause
+from autoscaler.view.verdict import AutoscalerState, state_word, verdict, with_pause
 
 
 class ConditionDocument(Document):
@@ -104,6 +104,11 @@ class Summary(Document):
     def states(self) -> tuple[AutoscalerState, ...]:
         """Return `state`, and `paused` beside a more urgent one."""
         return with_pause(self.state, paused=self.steering.pause is not None)
+
+    @property
+    def state_words(self) -> tuple[str, ...]:
+        """Return the words for `states`: `scaling in`; `failing` and `paused`."""
+        return tuple([state_word(each, self.direction) for each in self.states])
 
 
 class SteeredList(Document):

@@ -56,6 +56,11 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
 """The words of docs/concepts.md."""
 
 
+def state_word(state: AutoscalerState, direction: Direction | None) -> str:
+    """Return the word for a state on the terminal and on the page: `limited`, `scaling in`."""
+    return f"{state} {direction}" if state is AutoscalerState.SCALING and direction is not None else state.value
+
+
 class Verdict(NamedTuple):
     """The judgement of one autoscaler's last decision."""
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from autoscaler.model import Direction
 from autoscaler.view.instances import INSTANCE_WORDS
-from autoscaler.view.verdict import MEANINGS, AutoscalerState
+from autoscaler.view.verdict import MEANINGS, AutoscalerState, state_word
 
 _CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
 
@@ -13,13 +14,17 @@ _CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
 def section(begin: str, end: str) -> Mapping[str, str]:
     text = _CONCEPTS.read_text()
     part = text[text.index(begin) + len(begin) : text.index(end, text.index(begin))]
-    return dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", part, re.MULTILINE))
+    rows = re.findall(r"^\| ([a-z ,]+) \| (.*) \|$", part, re.MULTILINE)
+    return {word: meaning for words, meaning in rows for word in words.split(", ")}
 
 
 def test_the_states_and_their_meanings_are_those_of_the_table() -> None:
-    """The page shows the meanings as hints."""
+    """The page shows the meanings as hints. The words are those that are shown, with a direction behind `scaling`."""
     table = section("**STATE of an autoscaler**", "**State of an instance**")
-    assert table == {state.value: MEANINGS[state] for state in AutoscalerState}
+    shown = {
+        state_word(state, to): MEANINGS[state] for state in AutoscalerState for to in (Direction.OUT, Direction.IN)
+    }
+    assert table == shown
 
 
 def test_the_words_for_instances_are_those_of_the_table() -> None:

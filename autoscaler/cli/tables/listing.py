@@ -9,7 +9,6 @@ from autoscaler.quantity import format_age
 from autoscaler.text import clean
 from autoscaler.view.level import Level
 from autoscaler.view.summary import Summary
-from autoscaler.view.verdict import AutoscalerState
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE", "WHY")
 WIDE_HEADER: Final = (*HEADER[:-2], "DESIRED", "AGE", "STATE", "WHY")
@@ -46,9 +45,7 @@ def colours(level: Level, header: Sequence[str]) -> Sequence[str]:
 
 def state_words(summary: Summary) -> str:
     """Return the state: `limited`, `scaling in (dry run)`, `failing, paused`."""
-    words = ", ".join(summary.states)
-    if summary.state is AutoscalerState.SCALING and summary.direction is not None:
-        words += f" {summary.direction}"
+    words = ", ".join(summary.state_words)
     return f"{words} (dry run)" if summary.dry_run else words
 
 
