@@ -15,7 +15,7 @@ from autoscaler.model import Autoscaler, Call, Failure, MetricSpec, MetricType, 
 from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import alone
+from autoscaler.observe.planner import Outcome, alone
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries
@@ -50,12 +50,19 @@ class Asking:
         else:
             self._failed.setdefault(prometheus, []).append(failure)
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield a finding about each Prometheus, from the queries so far."""
+    def findings(self, shown: Sequence[str]) -> Iterator[Finding]:
+        """Yield a finding about each Prometheus, from the queries so far.
+
+        `shown`: texts of other findings. A query that is refused there says nothing about its Prometheus.
+        """
         for name in self._sources:
             answered, failed = self._answered.get(name, []), self._failed.get(name, [])
+            refused = {str(each) for each in failed if each.outcome is Outcome.REFUSED}
+            below = {said for said in refused if any(said in text for text in shown)}
+            failed = [each for each in failed if str(each) not in below]
             text = f"{count(len(answered), 'query', 'queries')} answered"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
+            text += f"; {len(below)} refused, see below" if below else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
             yield Finding(f"prometheus {name}", text, bool(failed))
 

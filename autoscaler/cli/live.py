@@ -23,6 +23,7 @@ from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
     Call,
+    Failure,
     Observation,
     ScaleChange,
     Sighting,
@@ -75,7 +76,15 @@ def examine(
         examined = examiner.targets(list(targets), writable)
         addresses = list(examiner.addresses())
         drains = list(examiner.drains(_draining(settings))) if write_test else []
-    found = [*asking.findings(), *_adapters(settings, adapters, seen), *addresses, *drains, _state(settings)]
+    shown = [
+        str(reading)
+        for each in seen.values()
+        for reading in (*each.readings, *each.fallbacks)
+        if isinstance(reading, Failure)
+    ]
+    unknown = [line for line in unknown if not (line.wrong and any(line.text in text for text in shown))]
+    shown += [line.text for line in unknown]
+    found = [*asking.findings(shown), *_adapters(settings, adapters, seen), *addresses, *drains, _state(settings)]
     blocks = []
     for scaler in settings.autoscalers:
         block = findings_of(scaler, seen[scaler.name], now)

@@ -70,6 +70,12 @@ _OR_MATCHERS: Final = re.compile(r"\{[^{}]*\"\"\s*or\b", re.IGNORECASE)
 """MetricsQL's `{a="b" or c="d"}`, in a text without its quoted parts. Prometheus refuses it."""
 _OWN_SYNTAX: Final = re.compile(r"\b(?:with|info)\s*\(", re.IGNORECASE)
 """MetricsQL's templates and Prometheus 3's info(), whose rules promql-parser does not know."""
+_UNBRACKETED: Final = re.compile(
+    r"(?<![\w:.])(?:sum|min|max|avg|group|stddev|stdvar|count|count_values|bottomk|topk|quantile)\s+"
+    r"(?P<word>by|without)\b\s*+(?P<label>[a-z_]\w*)",
+    re.IGNORECASE,
+)
+"""Labels without brackets, which no server reads. promql-parser says only that it fails."""
 _TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
 _SHOWN: Final = 200
 """Characters of promql-parser's message, which may quote the expression."""
@@ -157,6 +163,10 @@ class Parser:
         if _OR_MATCHERS.search(bare):
             remedy = "only VictoriaMetrics has it; combine two selectors with or"
             raise _wrong(text, None, "unexpected `or` between matchers", remedy)
+        if found := _UNBRACKETED.search(masked):
+            word, label = found["word"].lower(), found["label"]
+            remedy = f"write the labels in brackets, as in {word} ({label})"
+            raise _wrong(text, found.start("label"), f"unexpected {label!r} after {word}", remedy)
         try:
             root = ast.parse(masked)
         except ValueError as error:

@@ -232,6 +232,19 @@ def test_prometheus_decides_about_an_expression_that_the_parser_cannot_read(tmp_
     assert "expressions: would not work" in out
 
 
+def test_a_refused_query_is_told_once(tmp_path: Path, prometheus: str) -> None:
+    """Prometheus works, and the words stand where the query is used."""
+    scalers = [autoscaler("wrong", "vector(3) vector(3)"), autoscaler("fine", "vector(3)")]
+    config = write_config(tmp_path, prometheus, scalers)
+    found = examined(config)
+    assert {name: block.wrong for name, block in found.items()} == {"connections": False, "wrong": True, "fine": False}
+    said, wrong = line(found["connections"], "prometheus default")
+    assert (said.endswith("; 1 refused, see below"), wrong) == (True, False)
+    assert "parse error" in line(found["wrong"], "queue")[0]
+    code, out = check(config, "--live")
+    assert (code, out.count("parse error")) == (1, 1)
+
+
 def test_strict_accepts_an_expression_that_prometheus_accepts(tmp_path: Path, prometheus: str) -> None:
     config = write_config(tmp_path, prometheus, [autoscaler("taken", _NOT_READ_HERE)])
     assert check(config, "--strict")[0] == 1

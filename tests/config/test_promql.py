@@ -121,7 +121,6 @@ NOT_READ: Final = [
     'x{a="b" c="d"}',
     'x{=~"a"}',
     "x{a=}",
-    "sum by job (x)",
     "sum(x) by",
     "sum(x) without job",
     "sum by (job) x",
@@ -187,6 +186,26 @@ def test_a_long_expression_is_cut_in_a_message() -> None:
 def test_an_expression_that_is_no_number_for_any_server_is_an_error(expr: str) -> None:
     with pytest.raises(ValueError, match=r"the expression is a (range of samples|string)"):
         parse(expr)
+
+
+@pytest.mark.parametrize(
+    ("expr", "said"),
+    [
+        (
+            "sum by job (rate(x[1m]))",
+            "at character 8: unexpected 'job' after by; write the labels in brackets, as in by (job)",
+        ),
+        ("1 + max  WITHOUT a,b (x)", "at character 18: unexpected 'a' after without; write the labels in brackets"),
+    ],
+)
+def test_labels_without_brackets_are_refused_with_their_place(expr: str, said: str) -> None:
+    """No server reads them, and promql-parser says only that the query is invalid."""
+    assert said in str(parse(expr).refused)
+
+
+@pytest.mark.parametrize("expr", ["sum by (job) (x)", "sum by(job)(x)", "x + on (a) by", "by", 'x{a="sum by job"}'])
+def test_by_is_also_a_name(expr: str) -> None:
+    assert parse(expr).unknown is None
 
 
 NUMBERS: Final = [".123_456_789", "0x_53_AB_F3_82", "1_000.5", "0x1F_0", "1e1_0", "x > .5_5", "1_000 * 0X_1"]
