@@ -79,11 +79,11 @@ def by(user: str, *words: str) -> tuple[str, ...]:
 def test_root_and_an_operator_can_pause_and_all_users_see_their_names(steered: Machine, user: str) -> None:
     """The daemon gets the users from the kernel. Their own statements do not count."""
     steered.checked(*by(user, "pause", "web", "--reason", "deploying"))
-    paused = f"paused by {user}, until it is resumed: deploying"
-    assert paused in steered.run(*by("bob", "get")).stderr
+    paused = f"paused by {user} until it is resumed: deploying"
+    assert paused in steered.run(*by("bob", "get")).stdout
     assert f"by {user}, until it is resumed: deploying" in steered.checked(*by("ann", "describe", "web"))
     steered.checked(*by(user, "resume", "web"))
-    assert "paused" not in steered.run(*by("bob", "get")).stderr
+    assert "paused" not in steered.run(*by("bob", "get")).stdout
 
 
 def test_another_user_learns_which_group_to_join(steered: Machine) -> None:
@@ -98,4 +98,4 @@ def test_a_worker_of_a_pool_is_no_operator(steered: Machine) -> None:
     """It runs as the daemon's user, who owns the folder and the socket."""
     steered.until(lambda: steered.run("test", "-e", SAID).returncode == 0, "the worker's answer")
     assert "may not use it" in steered.checked("cat", SAID)
-    assert "paused by autoscaler" not in steered.run("autoscaler", "get").stderr
+    assert "paused by autoscaler" not in steered.run("autoscaler", "get").stdout
