@@ -62,7 +62,7 @@ def test_resume_can_end_only_the_pause_or_the_override(online: ServedScene) -> N
     assert online.run("resume", "web", "--override").out == "web: resumed; no pause or override is in force\n"
 
 
-def test_what_the_daemon_refuses_has_no_socket_in_front(online: ServedScene) -> None:
+def test_a_refusal_of_the_daemon_has_no_socket_in_front(online: ServedScene) -> None:
     """The daemon's words name what is wrong; an address before them looks like the cause."""
     said = online.run("override", "web", "--min", "20")
     assert (said.code, said.out) == (1, "")

@@ -63,7 +63,7 @@ def _directory(folder: Path) -> None:
         (_directory, "state.db is a folder; name a file in it"),
     ],
 )
-def test_what_is_no_database_is_explained(prepare: Callable[[Path], None], said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_explained(prepare: Callable[[Path], None], said: str, tmp_path: Path) -> None:
     """The daemon would not start with it."""
     prepare(tmp_path)
     before = files(tmp_path)
