@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_TASKS: Final = 100
 _TASKS_PER_UPDATE: Final = 10
 _MINUTES: Final = 5
-"""The shortest time in which ECS certainly acts on a desired count."""
+"""Ours, because AWS documents no time in which ECS acts on a desired count. A deployment waits as long, too."""
 _SAME: Final = timedelta(seconds=1)
 """AWS may round a date."""
 _ENDED: Final = "MISSING"
@@ -56,7 +56,7 @@ class Protection:
         if len(tasks) <= change.size:
             return change.size
         asked = self._api.ask("ecs", "get_task_protection", call, {"cluster": cluster, "tasks": tasks})
-        known, until = self._ours.get(name, {}), _protected(name, asked)
+        known, until = self._ours.get(name, {}), _protected(name, tasks, asked)
         ours = {arn for arn, end in until.items() if end and arn in known and abs(end - known[arn]) < _SAME}
         self._ours[name] = {arn: known[arn] for arn in ours}
         free = {arn.rpartition("/")[2]: arn for arn, end in until.items() if end is None or arn in ours}
@@ -73,22 +73,30 @@ class Protection:
     def _update(self, name: str, tasks: Sequence[str], wanted: Mapping[str, bool | int], call: Call) -> None:
         """Protect tasks of a service, or end our protection of them. Raises TargetError."""
         for start in range(0, len(tasks), _TASKS_PER_UPDATE):
-            batch = {"cluster": name.partition("/")[0], "tasks": tasks[start : start + _TASKS_PER_UPDATE]}
-            answer = self._api.ask("ecs", "update_task_protection", call, {**batch, **wanted})
-            for arn, end in _protected(name, answer).items():
+            batch = tasks[start : start + _TASKS_PER_UPDATE]
+            parameters = {"cluster": name.partition("/")[0], "tasks": batch, **wanted}
+            answer = self._api.ask("ecs", "update_task_protection", call, parameters)
+            for arn, end in _protected(name, batch, answer).items():
                 self._ours[name].pop(arn, None)
                 if end is not None:
                     self._ours[name][arn] = end
 
 
-def _protected(name: str, answer: Raw) -> Mapping[str, datetime | None]:
-    """Return when the protection of each task that has not ended expires; None: it has none. Raises TargetError."""
+def _protected(name: str, tasks: Sequence[str], answer: Raw) -> Mapping[str, datetime | None]:
+    """Return when the protection of each task that has not ended expires, in UTC; None: it has none.
+
+    Raises TargetRefused for a task that AWS does not protect, and TargetUnavailable if the answer lacks a task: ECS
+    might end it in the place of a victim.
+    """
     with unavailable_if_malformed(f"service {name}, task protection"):
+        ended = set[str]()
         for one in answer.get("failures") or ():
             if one["reason"] != _ENDED:
                 why = ", ".join(str(one[key]) for key in ("reason", "detail") if one.get(key))
                 raise TargetRefused(f"ECS service {name}: AWS does not protect task {one['arn']} for `victims`: {why}")
-        return {
+            ended.add(one["arn"])
+        found = {
             one["taskArn"]: one["expirationDate"] if one["protectionEnabled"] else None
             for one in answer["protectedTasks"]
         }
+        return {arn: found[arn] for arn in tasks if arn not in ended}

@@ -88,20 +88,20 @@ STALLED: dict[str, Callable[[int, Sequence[str]], float]] = {
 
 
 @pytest.mark.parametrize("cost", STALLED.values(), ids=STALLED.keys())
-def test_3000_expressions_on_a_stalled_source(
+def test_10000_expressions_on_a_stalled_source(
     monkeypatch: pytest.MonkeyPatch, cost: Callable[[int, Sequence[str]], float]
 ) -> None:
     """Never more than the planned queries and 250. Once it recovers, all have a value in the next cycle."""
-    shard, server = simulated(monkeypatch, 3_000)
-    assert shard.values(seconds=15) == well(3_000)
+    shard, server = simulated(monkeypatch, 10_000)
+    assert shard.values(seconds=15) == well(10_000)
     planned = len(server.taken())
-    assert planned == 12
+    assert planned == 40
     for _ in range(4):
         server.cost = lambda groups: cost(len(server.asked) - 1, groups)
         shard.look(seconds=15)
         assert len(server.taken()) <= planned + MAX_ALONE
     server.cost = lambda _: 0.001
-    assert shard.values(seconds=15) == well(3_000)
+    assert shard.values(seconds=15) == well(10_000)
     assert len(server.taken()) <= planned + MAX_ALONE
 
 

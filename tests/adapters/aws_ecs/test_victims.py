@@ -168,6 +168,19 @@ def test_a_task_that_cannot_be_protected_costs_the_scale_in(cloud: Cloud, connec
     assert cloud.desired("shop/web") == 3
 
 
+@pytest.mark.parametrize("action", ["GetTaskProtection", _PROTECT])
+def test_an_answer_without_a_task_costs_the_scale_in(cloud: Cloud, connection: LiveAdapter, action: str) -> None:
+    """The task may be unprotected, so that ECS might end it in the place of the victim."""
+    cloud.create("shop/web", 3)
+    state, before = connection.state("shop/web"), ids(cloud, "shop/web")
+    answer = '{"protectedTasks": [], "failures": []}'
+    cloud.server.faults.faults.append(Fault(action, 200, answer, "application/x-amz-json-1.1"))
+    outcome = connection.scale("shop/web", state, 2, victims=tuple(before))
+    assert isinstance(outcome, TargetNotWritten)
+    assert "the answer lacks what AWS documents" in str(outcome)
+    assert cloud.desired("shop/web") == 3
+
+
 def test_a_task_that_ended_meanwhile_costs_nothing(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS counts it as missing. ECS has one task less to end."""
     cloud.create("shop/web", 3)
