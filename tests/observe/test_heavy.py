@@ -18,7 +18,7 @@ WELL = {name: 1000 * number for number, name in enumerate(LIGHT, 1)}
 
 
 def test_a_heavy_member_affects_only_itself(tmp_path: Path) -> None:
-    """It reads 15,000 series and takes six seconds. Soon all other members have a value in each cycle."""
+    """It reads 15,000 series and takes eight seconds. Soon all other members have a value in each cycle."""
     with groups(tmp_path) as found:
         scalers = [
             scaler(metric(MetricType.EXTERNAL, expression(name)), name=name, target=TargetRef("fleet", name))

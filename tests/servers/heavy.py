@@ -12,7 +12,6 @@ from tests.servers.web import Answer, answering
 LIGHT: Final = tuple(f"g{number:02}" for number in range(40))
 HEAVY: Final = "heavy"
 _SERIES: Final = 15_000
-_TERMS: Final = 60
 
 
 @dataclass
@@ -40,10 +39,10 @@ class _Pages:
 def expression(group: str) -> str:
     """Return the expression of a group: its number.
 
-    It looks up each series sixty times, over few seconds, so that it recovers.
+    It reads the last ten seconds 2,500 times. Series that have ended are set aside once, when it begins, and
+    cost no more: it takes eight seconds with them all and 0.05 with one.
     """
-    term = f'sum(max_over_time(load{{group="{group}"}}[10s]))'
-    return f"({' + '.join([term] * _TERMS)}) / {_TERMS}"
+    return f'max_over_time(sum(max_over_time(load{{group="{group}"}}[3s]))[10s:4ms])'
 
 
 @contextmanager
