@@ -89,12 +89,15 @@ def unknown_writes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterato
     Excuses a write that is older than every period and gave way to a later one, as in `with_events`.
     """
     recorded = {record.decision.now for record in records}
+    made = _made_at(records)
     for each in asked:
         if each.accepted and each.at not in recorded:
-            after = next((record for record in records if record.decision.now > each.at), None)
+            number = next((n for n, record in enumerate(records) if record.decision.now > each.at), None)
+            after = None if number is None else records[number]
             known = (after and after.history) or History()
-            told = {(one.at, one.size) for one in _open(known)}
-            told |= {(event.at, each.size) for event in (*known.hpa.scale_ups, *known.hpa.scale_downs)}
+            told = {(one.at, one.size) for one in _open(known)} | {(at, each.size) for at in _changed_at(known)}
+            if number is not None:
+                told |= {(made[number][at], size) for at, size in told}
             if (each.at, each.size) not in told and not (after and _gave_way(each, asked, after)):
                 yield f"{each.id}: {each.size} was written, and the next cycle that was recorded knew nothing of it"
 
@@ -112,15 +115,47 @@ def _gave_way(each: Asked, asked: Sequence[Asked], after: Record) -> bool:
 
 def invented_changes(records: Sequence[Record], asked: Sequence[Asked]) -> Iterator[str]:
     """Return remembered changes without an accepted write. `asked`: all requests."""
-    made = {each.at for each in asked if each.accepted}
-    for at in sorted(remembered_changes(records) - made):
-        yield f"{records[0].decision.name}@{at.isoformat()}: this change is remembered, and was never made"
+    accepted = {each.at for each in asked if each.accepted}
+    for at, decided in sorted(_changes(records)):
+        if accepted.isdisjoint((at, decided)):
+            yield f"{records[0].decision.name}@{at.isoformat()}: this change is remembered, and was never made"
 
 
 def remembered_changes(records: Sequence[Record]) -> set[datetime]:
-    """Return the times of the decisions whose changes a cycle remembered."""
-    known = [record.history or History() for record in records]
-    return {event.at for each in known for event in (*each.hpa.scale_ups, *each.hpa.scale_downs)}
+    """Return the times of the decisions whose changes a cycle remembered, as remembered and as decided."""
+    return {at for each in _changes(records) for at in each}
+
+
+def _changes(records: Sequence[Record]) -> set[tuple[datetime, datetime]]:
+    """Return the changes that a cycle remembered: the remembered time, and the time of the decision."""
+    made = _made_at(records)
+    return {
+        (at, times[at])
+        for record, times in zip(records, made, strict=True)
+        for at in _changed_at(record.history or History())
+    }
+
+
+def _made_at(records: Sequence[Record]) -> Sequence[dict[datetime, datetime]]:
+    """Return, for each record, the time of the decision of each change and write that its cycle remembered.
+
+    A daemon moves what it remembers to its own clock, and keeps the ages (docs/internals/state.md, "When the clock is
+    set"). On a busy machine it does so between two hosts whose clocks are the same.
+    """
+    found, made, known = list[dict[datetime, datetime]](), dict[datetime, datetime](), History()
+    for record in records:
+        given = record.history or History()
+        moved = timedelta(0) if given.at is None or known.at is None else given.at - known.at
+        earlier = {at + moved: decided for at, decided in made.items()}
+        times = [*_changed_at(given), *[each.at for each in _open(given)]]
+        made = {at: earlier.get(at, at - moved) for at in times}
+        found.append(made)
+        known = remember(record.scaler, given, record.decision)
+    return found
+
+
+def _changed_at(history: History) -> Sequence[datetime]:
+    return [event.at for event in (*history.hpa.scale_ups, *history.hpa.scale_downs)]
 
 
 def changes_of(records: Sequence[Record], asked: Sequence[Asked] | None = None) -> Sequence[Change]:

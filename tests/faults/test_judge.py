@@ -25,6 +25,7 @@ def found(records: Sequence[Record], asked: Sequence[Asked]) -> dict[str, list[s
         "decided otherwise": list(judge.decided_otherwise(records)),
         "written twice": list(judge.written_twice(asked)),
         "unknown": list(judge.unknown_writes(records, asked)),
+        "invented": list(judge.invented_changes(records, asked)),
         "unseen": list(judge.unseen_sizes(records, changes)),
         "window": list(judge.forgotten_windows(records, changes)),
         "policy": list(judge.exceeded_policies(records, changes)),
@@ -42,6 +43,16 @@ def test_a_step_of_the_clock_changes_no_decision() -> None:
     """All remembered times are moved with it. A window that ends by the step is found."""
     assert not found(*lived(set_at=11))["decided otherwise"]
     assert found(*lived(set_at=11, forgets_at=[11], forget=forget_window))["decided otherwise"]
+
+
+def test_changes_whose_times_are_moved_with_the_clock_are_the_same_changes() -> None:
+    """The first two writes are remembered at other times than those of their decisions."""
+    records, asked = lived(set_at=3)
+    said = found(records, asked)
+    assert not said["unknown"]
+    assert not said["invented"]
+    assert len(judge.remembered_changes(records)) > len(asked)
+    assert found(records, asked[1:])["invented"]
 
 
 def test_a_forgotten_window_is_found() -> None:
