@@ -17,6 +17,7 @@ def reload(ctx: typer.Context) -> None:
             typer.echo("the reload was refused, and the previous configuration stays in force:", err=True)
             typer.echo("\n".join(error_lines(problems)), err=True)
             raise typer.Exit(1)
+    typer.echo("reloaded")
 
 
 def resign(ctx: typer.Context) -> None:

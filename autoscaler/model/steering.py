@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from autoscaler.times import format_until
+
 
 class Direction(StrEnum):
     """Which way a size moves, or may not move."""
@@ -24,6 +26,12 @@ class Pause(Struct, frozen=True, gc=False, array_like=True):
     since: datetime
     until: datetime | None
     """When it ends by itself; None: only by `resume`."""
+
+    @property
+    def text(self) -> str:
+        """What is paused, by whom, until when and why."""
+        what = "paused" if self.direction is Direction.BOTH else f"scaling {self.direction} paused"
+        return f"{what} by {self.by} {format_until(self.until)}: {self.reason or 'no reason given'}"
 
 
 class Override(Struct, frozen=True, gc=False, array_like=True):

@@ -38,7 +38,7 @@ class Manual(Rule):
             return SILENCE
         asked = history.manual.at(cycle.now)
         minimum, maximum = bounds_of(asked.override)
-        holds = () if asked.pause is None else (_hold(asked.pause),)
+        holds = () if asked.pause is None else (Hold(PAUSED, asked.pause.text, asked.pause.direction, first=True),)
         return Said(None, tuple(_ended(history, cycle.now)), minimum=minimum, maximum=maximum, holds=holds)
 
     @staticmethod
@@ -56,12 +56,6 @@ def bounds_of(override: Override | None) -> tuple[Bound | None, Bound | None]:
         None if low is None else Bound(low, f"the minimum set by {override.by}", Manual.name),
         None if high is None else Bound(high, f"the maximum set by {override.by}", Manual.name),
     )
-
-
-def _hold(pause: Pause) -> Hold:
-    why = pause.reason or "no reason given"
-    message = f"paused by {pause.by} {format_until(pause.until)}: {why}"
-    return Hold(PAUSED, message, pause.direction, first=True)
 
 
 def paused(pause: Pause) -> Event:

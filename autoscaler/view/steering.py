@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from autoscaler.document import Document
-from autoscaler.model import Direction
-from autoscaler.times import format_until
+from autoscaler.model import Direction, Pause
 
 
 class PauseDocument(Document):
@@ -20,8 +19,7 @@ class PauseDocument(Document):
     @property
     def text(self) -> str:
         """Return what is paused, by whom, until when and why."""
-        what = "paused" if self.direction is Direction.BOTH else f"scaling {self.direction} paused"
-        return f"{what} by {self.by} {format_until(self.until)}: {self.reason or 'no reason given'}"
+        return Pause(self.direction, self.by, self.reason, self.since, self.until).text
 
 
 class OverrideDocument(Document):

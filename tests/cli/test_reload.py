@@ -11,7 +11,7 @@ def test_reload_returns_once_the_new_configuration_is_in_force(online: ServedSce
     """`systemctl reload` waits for it."""
     before = online.daemon.reloads
     said = reloaded(online)
-    assert (said.code, said.out, said.err) == (0, "", "")
+    assert (said.code, said.out, said.err) == (0, "reloaded\n", "")
     assert online.daemon.reloads == before + 1
 
 

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from autoscaler.cli.tables.listing import WIDE_HEADER, cells, state_words
+from autoscaler.decide import decide
 from autoscaler.model import (
     HPA,
     Condition,
     ConditionType,
     Direction,
+    History,
     Instance,
     ManualControls,
+    Observation,
     Override,
     Pause,
     Phase,
@@ -24,7 +27,7 @@ from autoscaler.model import (
 from autoscaler.view.level import Level
 from autoscaler.view.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.view.verdict import AutoscalerState
-from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, scaler, state, value
+from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, samples, scaler, state, value
 from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
 
@@ -112,6 +115,14 @@ def test_why_a_paused_one_stays_is_its_pause() -> None:
     inwards = ManualControls(Pause(Direction.IN, "ann", "", NOW, None))
     assert of(inwards, trace=trace).told.startswith("scaling in paused by ann until it is resumed: no reason given; ")
     assert cells(of(PAUSED, trace=trace), NOW, WIDE_HEADER)[-1] == of(PAUSED, trace=trace).told
+
+
+@pytest.mark.parametrize(("direction", "load"), [(Direction.BOTH, 600), (Direction.IN, 6), (Direction.OUT, 1_200)])
+def test_a_pause_that_holds_a_size_is_told_once(direction: Direction, load: int) -> None:
+    """The rule's step says it as the list does."""
+    known = History(manual=ManualControls(Pause(direction, "ann", "sale", NOW, None)))
+    made = decide(scaler(CPU_60, maximum=10), Observation(state(4), (samples([load] * 4),)), known, NOW)
+    assert summary("web", scaler(CPU_60), made, known.manual, configured=True).told.count("by ann") == 1
 
 
 def test_the_reason_for_a_limit_is_shown() -> None:
