@@ -1,4 +1,4 @@
-# `make run` starts a demonstration, `make test` runs all tests, `make help` lists all targets.
+# `make run` starts a demonstration, `make test` runs the tests, `make help` lists all targets.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,6 +12,9 @@ MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs  # the theme's notice of
 # Where `make wheel` and `make deb` put their files.
 DIST := dist
 
+# The tests of what is built and installed, which take minutes before the first one begins.
+PACKAGES := tests/packaging tests/systemd
+
 # Package caches are inside the clone, unless the environment sets others.
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
@@ -21,7 +24,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-packages coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -29,8 +32,11 @@ help: ## list the targets
 run: $(VENV)/installed ## run a demonstration: Prometheus, workers and the daemon; DEMO_SECONDS=120 limits its time
 	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: ready ## run all tests
-	$(BIN)/python -m pytest -n auto --durations=15 --durations-min=10
+test: ready ## run all tests but those of packages
+	$(BIN)/python -m pytest -n auto --durations=15 --durations-min=10 $(foreach folder,$(PACKAGES),--ignore=$(folder))
+
+test-packages: ready ## build the packages and the image, and run the tests of these and of the service
+	$(BIN)/python -m pytest -n auto --durations=15 --durations-min=10 $(PACKAGES)
 
 coverage: ready ## run all tests with branch coverage
 	$(BIN)/python -m pytest -n auto --cov
@@ -75,8 +81,8 @@ bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
 	$(BIN)/python -m bench.replay $(ARGS)
 
-bench-hostile: $(VENV)/installed-dev ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
-	$(BIN)/python -m tests.faults --only hostile $(ARGS)
+bench-hostile: ready ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
+	$(BIN)/python -m rehearse --only hostile $(ARGS)
 
 mutants: $(VENV)/installed-dev ## break the code in many places and list those that no test notices; ARGS="autoscaler.rules.idle*" for some
 	$(BIN)/mutmut run $(ARGS)
@@ -85,8 +91,8 @@ mutants: $(VENV)/installed-dev ## break the code in many places and list those t
 fuzz: $(VENV)/installed-dev ## run the tests of properties with 20,000 examples each; ARGS=tests/hostile for some
 	$(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-profile=fuzz --timeout=0 $(ARGS)
 
-rehearse: $(VENV)/installed-dev ## rehearse hundreds of faults, two to three hours; ARGS="--only kill --only answers" for some, ARGS=--short for some minutes
-	$(BIN)/python -m tests.faults $(ARGS)
+rehearse: ready ## rehearse hundreds of faults, two to three hours; ARGS="--only kill --only answers" for some, ARGS=--short for some minutes
+	$(BIN)/python -m rehearse $(ARGS)
 
 wheel: $(VENV)/installed-dev ## build dist/*.whl and its sdist
 	@rm -f $(DIST)/*.whl $(DIST)/*.tar.gz

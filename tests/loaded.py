@@ -32,7 +32,7 @@ _SIGNS: Final = frozenset(
     }
 )
 """Names of what sleeps, waits or starts."""
-_OURS: Final = ("bench", "demo", "tests")
+_OURS: Final = ("bench", "demo", "rehearse", "tests")
 
 
 def mark(item: pytest.Item) -> None:

@@ -7,8 +7,8 @@ import yaml
 
 from autoscaler.config import load
 from autoscaler.log.line import keys
+from rehearse.rehearsals import REHEARSALS
 from tests.decisions import decision
-from tests.faults.rehearsals import REHEARSALS
 from tools.site import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,1 @@
+"""The parts of rehearsals that are tested by themselves."""
