@@ -24,7 +24,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-packages coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-packages coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -77,6 +77,9 @@ bench-fleet: $(VENV)/installed-dev ## measure 10,000 autoscalers and a million s
 
 bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
+
+bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to a new instance, beside the Nomad Autoscaler, 35 minutes; ARGS=quick for five
+	$(BIN)/python -m bench.reaction $(ARGS)
 
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
 	$(BIN)/python -m bench.replay $(ARGS)

@@ -1,0 +1,1 @@
+"""The time from a rise of load to the first sample of the first new instance."""
