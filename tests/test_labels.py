@@ -91,7 +91,7 @@ def test_a_long_selector_is_parsed_quickly(text: str) -> None:
         Selector.parse((text + text[-1] * (MAX_SELECTOR - len(text) - 1)) + "(")
     with suppress(SelectorError):
         Selector.parse((text * MAX_SELECTOR)[: MAX_SELECTOR - 1] + "(")
-    assert process_time() - began < 0.5
+    assert process_time() - began < 20  # a few milliseconds; minutes if the time grew with the cube of the length
 
 
 @pytest.mark.parametrize("key", ["team", "a.b-c_d", "example.org/team", "A" * 63])

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 120.0
 _Seen = TypeVar("_Seen")
 
 

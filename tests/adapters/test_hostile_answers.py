@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 _MIB: Final = 2**20
 _MAX_MIB: Final = 400
 """Of the process with its libraries."""
-_SECONDS: Final = 10.0
+_SECONDS: Final = 60.0
 """Deadline of each call. A bounded answer is refused long before."""
 _MAX_TEXT: Final = 2048
 _CHILD: Final = """

@@ -124,7 +124,7 @@ def test_a_file_designed_to_be_slow_takes_seconds(file: Path, text: str) -> None
     code, out, err = convert(file)
     assert (code, out) == (1, "")
     assert len(err) < 100_000
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 100  # of processor time, on a quiet machine two
 
 
 _NASTY = st.sampled_from(

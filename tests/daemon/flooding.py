@@ -2,13 +2,9 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
-from itertools import pairwise
 from urllib.parse import urlsplit
-
-from tests.daemon.running import RunningDaemon
 
 
 def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
@@ -71,17 +67,6 @@ def busy(work: Callable[[], object], threads: int) -> Iterator[None]:
         done.set()
         for each in running:
             each.join()
-
-
-def decided(daemon: RunningDaemon, name: str) -> Sequence[datetime]:
-    """Return the times of an autoscaler's decisions in which all metrics had a value."""
-    lines = daemon.events("decision", autoscaler=name, level="info")
-    return [datetime.fromisoformat(line["timestamp"]) for line in lines]
-
-
-def longest_gap(times: Sequence[datetime]) -> float:
-    """Return the longest gap between two times, in seconds."""
-    return max((after - before).total_seconds() for before, after in pairwise(times))
 
 
 def send_ahead(url: str) -> None:

@@ -72,8 +72,11 @@ class Hosts:
         )
 
     def attempt(self, host: str, *arguments: str, **of_config: Any) -> CompletedProcess[str]:
-        """Run a daemon that ends by itself, such as a single cycle."""
-        config = self.config(host, QUICK, **of_config)
+        """Run a daemon that ends by itself, such as a single cycle, for which a busy machine has time.
+
+        It waits for others for two of its periods longer than for a lease.
+        """
+        config = self.config(host, QUICK | {"retryPeriod": "2s"}, **{"syncPeriod": "30s"} | of_config)
         return finished(command(config, *arguments, program=program(host)), config.parent / "state", self.env)
 
     def start(

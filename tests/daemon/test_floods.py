@@ -9,23 +9,18 @@ import requests
 
 from tests.daemon.flooding import (
     busy,
-    decided,
-    longest_gap,
     send_ahead,
 )
 from tests.daemon.running import autoscaler, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
 
-MAX_SECONDS = 10
-"""The longest gap between two decisions, on a machine that is busy with the flood.
-
-`make bench-hostile` measures cycles.
-"""
-
 
 def test_many_requests_do_not_stop_the_shards(folder: Path, prometheus: str) -> None:
-    """Clients request pages, lists and metrics without a pause, and send requests ahead of the answers."""
+    """Clients request pages, lists and metrics without a pause, and send requests ahead of the answers.
+
+    `make bench-hostile` measures the times between cycles.
+    """
     names = [f"a{number}" for number in range(200)]
     adapters = {"groups": {"type": "memory", "groups": {name: {} for name in names}}}
     scalers = [autoscaler(name, "vector(2)", adapter="groups") for name in names]
@@ -38,5 +33,4 @@ def test_many_requests_do_not_stop_the_shards(folder: Path, prometheus: str) -> 
         floods.enter_context(busy(partial(send_ahead, url), threads=2))
         daemon.wait_for("decision", autoscaler="a0", count=len(daemon.events("decision", autoscaler="a0")) + 6)
         floods.close()
-        assert longest_gap(decided(daemon, "a0")) < MAX_SECONDS
         assert daemon.stop() == 0

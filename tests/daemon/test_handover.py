@@ -33,11 +33,12 @@ def test_a_changed_section_with_a_hanging_cycle_gets_a_new_shard_at_once(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
     """The hanging call returns after the reload. It once overwrote the records of the new shard."""
-    config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1))
+    scaler = ON_THIRD | {"syncPeriod": "5s"}  # so the shard is superseded 15 s after it is known to hang
+    config = write_config(folder, prometheus, [scaler], third.section("scale", times=1))
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("shard_hung", adapter="third")
         before = epochs(folder, "third")
-        write_config(folder, prometheus, [ON_THIRD], third.section("scale", times=1, label="new"))
+        write_config(folder, prometheus, [scaler], third.section("scale", times=1, label="new"))
         daemon.reload()
         daemon.wait_for("decision", autoscaler="a", written=3)
         assert daemon.events("shard_superseded") == []
@@ -58,12 +59,13 @@ def test_a_changed_section_with_a_hanging_cycle_gets_a_new_shard_at_once(
 def test_a_changed_section_waits_for_the_running_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:
     """The running write is answered and recorded, then the old adapter is closed."""
     slow = {"times": 1, "seconds": 0.6}
-    config = write_config(folder, prometheus, [ON_THIRD], third.section("scale", **slow))
+    scaler = ON_THIRD | {"syncPeriod": "5s"}
+    config = write_config(folder, prometheus, [scaler], third.section("scale", **slow))
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "a write under way")
-        write_config(folder, prometheus, [ON_THIRD], third.section("scale", label="new", **slow))
+        write_config(folder, prometheus, [scaler], third.section("scale", label="new", **slow))
         daemon.reload()
-        daemon.wait_for("decision", autoscaler="a", count=4)
+        daemon.wait_for("decision", autoscaler="a", count=3)
         assert daemon.events("cycle_discarded") == []
         assert len(daemon.events("decision", autoscaler="a", written=3)) == 1
         assert daemon.stop() == 0

@@ -4,7 +4,6 @@ import fcntl
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.servers.ports import free_port
 pytestmark = pytest.mark.slow
 
 _MIN_PIPE: Final = 4096
-_ENDED_WITHIN_SECONDS: Final = 60.0
 
 
 @contextmanager
@@ -42,14 +40,12 @@ def decisions(daemon: RunningDaemon) -> float:
 
 
 def scales_on(daemon: RunningDaemon, folder: Path, prometheus: str) -> None:
-    """Wait for cycles, then for both autoscalers' new sizes after a reload, then end it in time."""
+    """Wait for cycles, then for both autoscalers' new sizes after a reload, then end it."""
     daemon.until(lambda: decisions(daemon) >= 20, "ten cycles")
     write_config(folder, prometheus, [autoscaler("web", "vector(4)"), autoscaler("jobs", "vector(3)")])
     daemon.send(signal.SIGHUP)
     daemon.until(lambda: len(workers(folder)) == 7, "7 workers")
-    began = time.monotonic()
     assert daemon.stop() == 0
-    assert time.monotonic() - began < _ENDED_WITHIN_SECONDS
 
 
 def test_a_reader_that_stops_reading_stops_nothing_else(folder: Path, prometheus: str) -> None:

@@ -56,11 +56,11 @@ def test_every_rule_is_tried() -> None:
 def test_nothing_else_needs_a_rule(name: str, folder: Path, prometheus: str) -> None:
     """A daemon without it decides, records, explains and keeps what a build with it remembered."""
     with running_daemon(write_config(folder, prometheus, [scaler()])) as whole:
-        whole.wait_for("decision", count=2)
+        whole.wait_for("decision", count=2, level="info")
         whole.stop()
     config = write_config(folder, prometheus, [scaler(without=name)])
     with running_daemon(config, program=("-m", "tests.rules.without", name)) as daemon:
-        line = daemon.wait_for("decision", count=3)
+        line = daemon.wait_for("decision", count=3, level="info")
         assert line["current"] == line["desired"] == 4  # 3 and the spare one, which a window keeps without headroom
         daemon.stop()
     assert "web" in asked(config, name, "get")
@@ -68,7 +68,7 @@ def test_nothing_else_needs_a_rule(name: str, folder: Path, prometheus: str) -> 
     said = f"the state has a memory of the rule '{name}', which is not installed; it is kept and ignored"
     assert (said in asked(config, name, "describe", "web")) is (name in REMEMBERING)
     with running_daemon(write_config(folder, prometheus, [scaler()])) as again:
-        assert again.wait_for("decision", count=2)["desired"] == 4
+        assert again.wait_for("decision", count=2, level="info")["desired"] == 4
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))

@@ -43,7 +43,7 @@ class FailingAdapter(FakeAdapter):
         if self.context.settings.fails == "close":
             raise KeyError("hunter2")
         if self.context.settings.fails == "closing hangs":
-            threading.Event().wait(60)
+            threading.Event().wait(120)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_an_adapter_that_hangs_while_it_closes_is_abandoned(harness: Harness) ->
     harness.follow({"a": Section(fails="closing hangs"), "b": Section()}, [on("a"), on("b", "other")])
     started = time.monotonic()
     assert harness.runtime.close()
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 60
     assert [adapter.closed for adapter in harness.built] == [1, 1]
 
 

@@ -10,14 +10,14 @@ from tests.daemon.running import autoscaler, external, running_daemon, write_con
 
 pytestmark = pytest.mark.slow
 
-_SHORT = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"}
+_SHORT = {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "300ms"}
 
 
 def test_a_daemon_whose_adapter_is_slow_to_build_starts(hosts: Hosts) -> None:
     """Ten thousand autoscalers or a busy machine take as long. If the lease ended meanwhile, each start would fail."""
     third = ThirdParty(hosts.folder)
     scalers = [autoscaler("web", "vector(3)", adapter="third")]
-    section = third.section("build", seconds=5)
+    section = third.section("build", seconds=7.5)
     config = write_config(hosts.folder, hosts.prometheus, scalers, section, state={"url": hosts.url}, ha=_SHORT)
     with running_daemon(config, env=third.env) as daemon:
         daemon.wait_for("ready")

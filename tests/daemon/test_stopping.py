@@ -13,10 +13,8 @@ from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, writ
 from tests.daemon.state import records
 
 pytestmark = pytest.mark.slow
-_PROMPT_SECONDS = 45.0
-"""The limit of a daemon that does not wait, on a busy machine. A call that hangs lasts an hour."""
-_RELOADS = 14
-"""So many reloads that wait for a lock take 70 s."""
+_RELOADS = 40
+"""So many reloads that wait for a lock take 200 s, and `RunningDaemon.stop` waits for 120."""
 _CALL_SECONDS = 3.0
 """The duration of a slow call, well within its cycle."""
 
@@ -32,11 +30,9 @@ def configured(folder: Path, prometheus: str, third: ThirdParty, where: str = ""
     return write_config(folder, prometheus, [scaler], third.section(where, **more))
 
 
-def ends_within(daemon: RunningDaemon, seconds: float) -> None:
-    """Assert that SIGTERM ends it in order, within so many seconds."""
-    began = time.monotonic()
+def assert_ends(daemon: RunningDaemon) -> None:
+    """Assert that SIGTERM ends it in order. A call that hangs lasts an hour."""
     assert daemon.stop() == 0
-    assert time.monotonic() - began < seconds
     assert daemon.events("stopped") != []
 
 
@@ -50,7 +46,7 @@ def test_a_reload_that_waits_for_a_running_cycle_begins_no_other_cycle(
         configured(folder, prometheus, third, "scale", seconds=_CALL_SECONDS, label="another")
         daemon.send(signal.SIGHUP)
         daemon.until(lambda: third.notes("built", "another") != [], "the reload")
-        ends_within(daemon, _CALL_SECONDS + _PROMPT_SECONDS)
+        assert_ends(daemon)
     assert len(third.notes("hangs")) == len(third.notes("returns")) == 1
     assert [record.decision.written for record in records(folder, "web")] == [3]
 
@@ -65,7 +61,7 @@ def test_a_hanging_reload_is_abandoned(folder: Path, prometheus: str, third: Thi
         daemon.until(lambda: third.notes("hangs", 1) != [], "the reload")
         daemon.send(signal.SIGHUP)
         daemon.send(signal.SIGHUP)
-        ends_within(daemon, _PROMPT_SECONDS)
+        assert_ends(daemon)
         assert asked.result().status_code >= 400
         assert "the daemon is stopping" in asked.result().text
 
@@ -84,7 +80,7 @@ def test_reloads_that_wait_for_a_locked_state_are_abandoned(folder: Path, promet
             for _ in range(_RELOADS):
                 daemon.send(signal.SIGHUP)
                 time.sleep(0.1)  # signals that arrive together are one
-            ends_within(daemon, _PROMPT_SECONDS)
+            assert_ends(daemon)
         finally:
             lock.close()
 
@@ -94,7 +90,7 @@ def test_a_hanging_start_is_abandoned(folder: Path, prometheus: str, third: Thir
     config = configured(folder, prometheus, third, "build")
     with running_daemon(config, env=third.env) as daemon:
         daemon.until(lambda: third.notes("hangs", 1) != [], "the adapter that hangs")
-        ends_within(daemon, _PROMPT_SECONDS)
+        assert_ends(daemon)
         assert daemon.events("starting") == []
 
 

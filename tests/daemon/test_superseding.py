@@ -1,6 +1,7 @@
 """An adapter that hangs delays its own targets by a few periods, and no others."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,10 @@ def third(folder: Path) -> ThirdParty:
 
 
 def configured(
-    folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1
+    folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1, **more: Any
 ) -> Path:
     """Write a configuration: two autoscalers on the hanging adapter, one on another; each should scale from 1 to 3."""
-    scalers = [autoscaler("a", "vector(3)", adapter="third"), autoscaler("b", "vector(3)", adapter="third")]
+    scalers = [autoscaler(name, "vector(3)", adapter="third", **more) for name in ("a", "b")]
     web = autoscaler("web", "vector(3)", syncPeriod="2s")
     return write_config(
         folder, prometheus, [*scalers, web], third.section(where, times=times, writesAtOnce=writes_at_once)
@@ -39,16 +40,19 @@ def superseded(daemon: RunningDaemon) -> float:
 def test_with_several_writes_at_a_time_a_hanging_one_affects_only_its_own_target(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:
-    """The others of its connection are written and recorded in the same cycle and continue. Then it is superseded."""
-    config = configured(folder, prometheus, third, "scale", times=1, writes_at_once=2)
+    """The others of its connection are written and recorded in the same cycle and continue. Then it is superseded.
+
+    The shard is superseded 15 s after the call's deadline; another cycle has ended long before, also on a busy machine.
+    """
+    config = configured(folder, prometheus, third, "scale", times=1, writes_at_once=2, syncPeriod="5s")
     with running_daemon(config, env=third.env) as daemon:
         late = daemon.wait_for("decision", level="warning", reason="FailedUpdateScale")
         assert "whether it was carried out is unknown" in late["message"]
         (other,) = {"a", "b"} - {late["autoscaler"]}
-        assert daemon.wait_for("decision", autoscaler=other)["written"] == 3
+        daemon.wait_for("decision", autoscaler=other, written=3)
         again = daemon.wait_for("decision", autoscaler=late["autoscaler"], count=2)
         assert "an earlier write hangs" in again["message"]
-        daemon.wait_for("decision", autoscaler=other, count=3)
+        daemon.wait_for("decision", autoscaler=other, count=2)
         assert daemon.events("shard_hung") == []
         daemon.wait_for("shard_superseded", adapter="third")
         daemon.wait_for("decision", autoscaler=late["autoscaler"], written=3)

@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.hosts import NAMES, QUICK, SLOW, Host, Hosts
+from tests.daemon.running import LATE
 from tests.servers.tcp_proxy import running_tcp_proxy
 
 pytestmark = pytest.mark.slow
@@ -27,7 +28,7 @@ LEASE_SECONDS: Final = 6
 
 def assert_goes_on(hosts: Hosts, two: Host) -> None:
     """Assert that this daemon leads, and knows that the policy's only step has been used."""
-    line = two.daemon.wait_for("decision", autoscaler=WEB)
+    line = two.daemon.wait_for("decision", autoscaler=WEB, level="info")
     assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
     two.wait_for_decisions([WEB])
     assert hosts.size(WEB) == 2
@@ -40,7 +41,7 @@ def test_a_daemon_that_is_stopped_hands_over_at_once(hosts: Hosts) -> None:
     one.daemon.wait_for("decision", autoscaler=WEB, written=2)
     assert one.daemon.stop() == 0
     assert_goes_on(hosts, two)
-    assert [line["error"] for line in two.daemon.log if line["level"] == "error"] == []
+    assert [line for line in two.daemon.log if line["level"] == "error" and line["event"] not in LATE] == []
 
 
 def test_a_daemon_that_resigns_hands_over_at_once_and_stands_by(hosts: Hosts) -> None:
@@ -74,21 +75,18 @@ def test_a_lone_daemon_that_resigned_leads_again(hosts: Hosts) -> None:
     one.daemon.wait_for("decision", autoscaler=WEB, written=2)
     resigned = time.monotonic()
     assert one.daemon.post("/-/resign").status_code == 200
-    since = len(one.daemon.events("decision"))
-    line = one.daemon.wait_for("decision", count=since + 1)
+    since = len(one.daemon.events("decision", level="info"))
+    line = one.daemon.wait_for("decision", count=since + 1, level="info")
     assert time.monotonic() - resigned > 2 * LEASE_SECONDS - 1
     assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
 
 
 def test_a_standby_leads_soon_after_a_kill(hosts: Hosts) -> None:
-    """At most twice the duration of a lease, from the last renewal to the first cycle."""
+    """It waits for the end of a lease of seconds; tests/record/test_lease.py holds the times, on a virtual clock."""
     one, two = hosts.start("one", QUICK, **ONE_STEP), hosts.start("two", QUICK, **ONE_STEP)
     one.daemon.wait_for("decision", autoscaler=WEB, written=2)
     two.daemon.wait_for("standing_by")
     one.daemon.process.kill()
-    killed = time.monotonic()
-    two.daemon.wait_for("decision", autoscaler=WEB)
-    assert time.monotonic() - killed < 2 * LEASE_SECONDS
     assert_goes_on(hosts, two)
 
 
@@ -122,7 +120,7 @@ def test_a_write_under_way_at_a_kill_is_settled_by_the_successor(hosts: Hosts, f
     one.daemon.until(lambda: third.notes("hangs") != [], "a write under way")
     two = hosts.start("two", QUICK, adapters=hanging(third), **ONE_STEP)
     one.daemon.process.kill()
-    line = two.daemon.wait_for("decision", autoscaler=WEB)
+    line = two.daemon.wait_for("decision", autoscaler=WEB, level="info")
     assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
     two.wait_for_decisions([WEB])
     assert [size for _, _, size, _ in third.notes("writes", WEB)] == ["2"]
@@ -187,8 +185,8 @@ def test_a_lone_leader_outlives_a_database_that_is_silent(hosts: Hosts) -> None:
         one.daemon.wait_until_told("STATUS=the lease is lost")
         proxy.mend()
         one.daemon.wait_for("lease_gained", count=2)
-        decisions = len(one.daemon.events("decision"))
-        line = one.daemon.wait_for("decision", count=decisions + 1)
+        decisions = len(one.daemon.events("decision", level="info"))
+        line = one.daemon.wait_for("decision", count=decisions + 1, level="info")
         assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
         proxy.cut(silent=True)
         assert one.daemon.stop() == 0, "also when the database never answers again"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.running import LATE, RunningDaemon, autoscaler, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_changed_files_are_followed_without_a_reload(folders: Folders, daemon: R
     daemon.wait_for("teams_followed", autoscalers=3, count=2)
     assert daemon.events("reloaded") == []
     odd = [line["event"] for line in daemon.log if line["level"] in ("warning", "error")]
-    assert set(odd) <= {"tick_missed"}, odd  # a busy machine's cycle of a second may be late
+    assert set(odd) <= LATE | {"decision"}, odd
     assert daemon.stop() == 0
 
 
@@ -149,10 +149,10 @@ def test_a_hostile_folder_changes_nothing_of_its_neighbours(folders: Folders, da
     path.write_text(yaml.safe_dump([scaler("shop-web", 4)]))
     keys = {"autoscaler": "shop-web", "written": 4}
     daemon.until(lambda: daemon.events("decision", **keys) != [], "shop-web at 4", seconds=_MAX_WAIT_SECONDS)
-    decided = daemon.events("decision", autoscaler="pay-api")
+    decided = daemon.events("decision", autoscaler="pay-api", level="info")
     sizes = [(line["current"], line["desired"]) for line in decided if line["written"] is None]
     assert set(sizes) == {(2, 2)}
-    assert [line for line in daemon.log if line["level"] == "error"] == []
+    assert [line for line in daemon.log if line["level"] == "error" and line["event"] not in LATE] == []
     assert {line["team"] for line in daemon.events("team_file_refused")} == {"shop"}
     status = daemon.get("/api/v1/status/daemon").json()["data"]
     assert [(each["name"], each["autoscalers"], each["refused"]) for each in status["grants"]] == [

@@ -1,6 +1,5 @@
 """The whole loop of a daemon with a program as its back end: a real Prometheus, and 40 lines of shell."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -68,11 +67,9 @@ def test_a_programs_groups_are_scaled_and_a_missing_one_affects_only_its_own_aut
 
 def test_a_daemon_that_stops_ends_its_programs(tmp_path: Path) -> None:
     """A hanging one delays neither the stop nor the next daemon."""
-    hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 100")
+    hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 1000")
     with running_daemon(config(tmp_path, "http://127.0.0.1:1", hangs, shop="program")) as daemon:
         daemon.until((tmp_path / "pid").exists, "the program to run")
-        began = time.monotonic()
         assert daemon.stop() == 0
-        assert time.monotonic() - began < 10
     with pytest.raises(OSError, match="No such"):
         (Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat").read_text()

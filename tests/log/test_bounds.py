@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import threading
-from time import process_time
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from autoscaler.log import line as decisions
 from autoscaler.log.bounds import MAX_LINE_BYTES, within_bounds
 from tests.decisions import decision
 from tests.log.configured import configured, lines
+from tests.operations import operations
 
 HOSTILE = "a\x1b[2J\x9b1m\x7f\x00\u202eb\r\nc\u2028d\ud800http://u:p@ss@host"
 HARMLESS = "a\\x1b[2J\\x9b1m\\x7f\\x00b  c d\\ud800http://host"
@@ -172,13 +172,10 @@ def test_an_exception_in_a_thread_is_one_line() -> None:
     assert "p@ss" not in out.getvalue()
 
 
-def test_ten_thousand_lines_take_less_than_two_seconds() -> None:
+def test_a_line_takes_a_few_thousand_instructions() -> None:
     """Ten thousand autoscalers may log as many lines in a cycle."""
     keys = decisions.keys(decision("web"))
-    started = process_time()
-    for _ in range(10_000):
-        within_bounds(None, "info", {"event": "decision", **keys})
-    assert process_time() - started < 2
+    assert operations(lambda: within_bounds(None, "info", {"event": "decision", **keys})) < 10_000
 
 
 def test_a_long_name_does_not_widen_the_columns() -> None:

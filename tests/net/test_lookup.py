@@ -106,20 +106,20 @@ def test_an_impossible_name_is_refused(session: Session, name: str) -> None:
 
 
 def test_each_address_has_its_share_of_the_time(session: Session, resolver: Resolver) -> None:
-    """The first address does not answer, the second refuses, the third accepts."""
+    """The first of thirty addresses does not answer, the second refuses, the third accepts."""
     with full_backlog() as full, scripted(fine) as server:
-        resolver.names["many"] = [full, ("127.0.0.1", free_port()), ("127.0.0.1", server.port)]
-        assert session.get("http://many/", timeout=3).text == "{}"
+        resolver.names["many"] = [full, ("127.0.0.1", free_port()), *[("127.0.0.1", server.port)] * 28]
+        assert session.get("http://many/", timeout=45).text == "{}"
 
 
 def test_many_addresses_share_one_deadline(session: Session, resolver: Resolver) -> None:
-    """A time-out for each would be eight deadlines."""
+    """A time-out for each would be sixty deadlines."""
     with full_backlog() as full:
-        resolver.names["many"] = [full] * 8
+        resolver.names["many"] = [full] * 60
         began = time.monotonic()
         with pytest.raises(Late):
             session.get("http://many/", timeout=1)
-        assert time.monotonic() - began < 7  # eight of them would end after 8 s
+        assert time.monotonic() - began < 30
 
 
 def test_each_reason_of_failing_addresses_is_named_once(session: Session, resolver: Resolver) -> None:

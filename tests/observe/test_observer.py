@@ -180,8 +180,8 @@ def test_the_deadline_holds_when_no_server_answers() -> None:
         watch = Watch(f"http://127.0.0.1:{silent.getsockname()[1]}")
         one = scaler(*(metric(MetricType.EXTERNAL, f"q{number}") for number in range(5)))
         began = time.monotonic()
-        observed = watch.look(one, seconds=6)[one.name]
-        assert time.monotonic() - began < 6  # leaves time to write what other sources returned
+        observed = watch.look(one, seconds=60)[one.name]
+        assert time.monotonic() - began < 60  # leaves time to write what other sources returned
     assert [type(reading) for reading in observed.readings] == [Failure] * 5
     assert observed.target == state(ONE, TWO)
     assert len(watch.queries) == 5

@@ -78,11 +78,11 @@ def test_callers_wait_no_longer_than_their_time_after_the_renewal_began() -> Non
     giver.before = lambda: go.wait(60)
     with pytest.raises(MetricError, match=r"^was not asked: the giver did not answer in time$"):
         renewed.get(0.05)
-    clock.seconds += 20
+    clock.seconds += 50
     began = time.monotonic()
     with pytest.raises(MetricError, match=r"^was not asked: the giver did not answer in time$"):
-        renewed.get(20)
-    assert (time.monotonic() - began < 15, giver.asked) == (True, 1)
+        renewed.get(50)
+    assert (time.monotonic() - began < 40, giver.asked) == (True, 1)
     go.set()
     until(lambda: not renewed._renewing, "the end of the renewal")
     assert renewed.get(20) == 1

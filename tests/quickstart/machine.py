@@ -20,8 +20,8 @@ from tools.prometheus import prometheus_binaries
 _HERE: Final = Path(__file__).resolve().parent
 _OVERLAID: Final = ("/etc", "/run", "/srv", "/usr/local", "/var/lib", "/var/log")
 """The folders to which pages write."""
-_READY_WITHIN_SECONDS: Final = 60.0
-_COMMANDS_TAKE_SECONDS: Final = 120.0
+_READY_WITHIN_SECONDS: Final = 180.0
+_COMMANDS_TAKE_SECONDS: Final = 600.0
 _LOG_CHARACTERS: Final = 3000
 
 

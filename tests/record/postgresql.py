@@ -98,7 +98,7 @@ class Server:
 
     def _ask(self, server: "Server", query: str) -> str:
         command = [_program("psql"), "-At", "-c", query, f"{server.address}/postgres"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout.strip()
 
     def _control(self, arguments: list[str | Path]) -> None:
         self._run([_program("pg_ctl"), "-D", self._data, *arguments])
@@ -146,7 +146,7 @@ def _program(name: str) -> str:
 
 def _run(command: list[str | Path], folder: Path, user: str | None) -> None:
     with (folder / "output").open("ab") as output:  # the server would inherit a pipe, which would never end
-        done = subprocess.run(command, cwd=folder, user=user, stdout=output, stderr=output, timeout=60, check=False)
+        done = subprocess.run(command, cwd=folder, user=user, stdout=output, stderr=output, timeout=300, check=False)
     said = [file.read_text() for name in ("output", "log") if (file := folder / name).exists()]
     assert done.returncode == 0, "\n".join(said)
 

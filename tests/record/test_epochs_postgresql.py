@@ -133,12 +133,12 @@ def test_a_new_epoch_begins_while_the_commits_of_other_shards_overlap(postgresql
     ):
         time.sleep(0.3)
         began = time.monotonic()
-        for _ in range(5):
+        for _ in range(10):
             state.ledger(FLEET)
         took = time.monotonic() - began
         ended.set()
     assert raised == []
-    assert took < 12, "without the queue each of them may wait for 10 s"
+    assert took < 40, "without the queue each of them may wait for 10 s"
 
 
 def test_a_session_of_a_machine_that_is_gone_ends_soon(postgresql_opener: Opener) -> None:

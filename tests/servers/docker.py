@@ -23,8 +23,8 @@ from tests.servers.required import require
 from tests.waiting import until
 
 IMAGE: Final = "worker:1"
-READY_WITHIN_SECONDS: Final = 60.0
-STOPPED_WITHIN_SECONDS: Final = 60.0
+READY_WITHIN_SECONDS: Final = 180.0
+STOPPED_WITHIN_SECONDS: Final = 180.0
 _LOCK: Final = Path(tempfile.gettempdir(), "docker-engine-tests.lock")
 _LEFT_BEHIND_AFTER_SECONDS: Final = 15.0
 """The engine sometimes leaves a container whose service was removed while the engine created it."""

@@ -19,8 +19,8 @@ from tests.servers.required import require
 from tests.waiting import until
 from tools.nomad import NomadNotFound, nomad_binary
 
-READY_WITHIN_SECONDS: Final = 60.0
-STOPPED_WITHIN_SECONDS: Final = 60.0
+READY_WITHIN_SECONDS: Final = 180.0
+STOPPED_WITHIN_SECONDS: Final = 180.0
 _SECOND: Final = 10**9
 """Nomad's durations are nanoseconds."""
 _Seen = TypeVar("_Seen")

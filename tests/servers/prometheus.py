@@ -16,8 +16,8 @@ from tests.servers.ports import free_port
 from tests.waiting import until
 from tools.prometheus import prometheus_binaries
 
-READY_WITHIN_SECONDS: Final = 60.0
-STOPPED_WITHIN_SECONDS: Final = 60.0
+READY_WITHIN_SECONDS: Final = 180.0
+STOPPED_WITHIN_SECONDS: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True)

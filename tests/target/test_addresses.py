@@ -198,12 +198,12 @@ def test_a_check_asks_every_address_within_one_deadline(back_end: BackEnd) -> No
 
 
 def test_an_address_that_takes_no_connection_leaves_time_for_the_others(back_end: BackEnd) -> None:
-    """A host without power answers nothing. Of two seconds, connecting to the first of three addresses gets a third."""
+    """A host without power answers nothing. Of six seconds, connecting to the first of three addresses gets a third."""
     with full_backlog() as (host, port), scripted(_serve) as server:
         urls = (f"http://{host}:{port}", server.url, "http://never.invalid")
         clock = SystemClock()
         addresses = Addresses(urls, "cluster", clock, back_end.logger)
-        call = Call(clock.now(), clock.monotonic() + 2)
+        call = Call(clock.now(), clock.monotonic() + 6)
         with Session(connect_share=addresses.connect_share) as session:
             assert addresses.run(_getter(addresses, session, call, clock), call) == "served"
     assert [keys["error"] for _, _, keys in back_end.logger.lines] == ["no answer"]

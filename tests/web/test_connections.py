@@ -29,7 +29,7 @@ from tests.web.serving import Daemon, Served, serving
 
 HASTY = Limits(32, request_seconds=0.3, handshake_seconds=0.3)
 """For clients whose connection the server closes in any case."""
-BRISK = Limits(32, request_seconds=2.0)
+BRISK = Limits(32, request_seconds=4.0)
 """For clients that the server answers, even on a busy machine."""
 PATIENT = Limits(32, request_seconds=PATIENCE_SECONDS)
 """For 32 clients that may stay idle."""

@@ -92,7 +92,7 @@ def _explore(served: Served, folder: Path) -> None:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=800,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-8000:]

@@ -86,7 +86,7 @@ class Harness(ABC):
     scales_to_zero: bool = True
     chooses_victims: bool = False
     """True when the adapter honours `ScaleChange.victims`."""
-    patience_seconds: float = 30
+    patience_seconds: float = 60
     """The longest time that the back end takes to reach a new size."""
     poll_seconds: float = 0.1
     deadline_seconds: float = 10

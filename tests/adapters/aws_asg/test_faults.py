@@ -142,7 +142,7 @@ def test_an_optional_read_takes_at_most_half_of_the_time(
     """Otherwise a slow list of policies would cost all groups their cycle."""
     cloud.world.advance(600)
     cloud.server.faults.faults.append(Fault("DescribePolicies", delay_seconds=60))
-    call = connection.call(4)
+    call = connection.call(20)
     found = connection.adapter.observe([TargetRef("test", "faulty")], call)
     assert SystemClock().monotonic() < call.deadline
     assert [type(state) for state in found.values()] == [TargetState]

@@ -52,7 +52,6 @@ def change(state: TargetState, size: int) -> ScaleChange:
 class GroupsHarness(Harness):
     """A folder of groups for each test."""
 
-    patience_seconds = 5
     chooses_victims = True
     target = WEB
     missing = TargetRef("test", "nobody")

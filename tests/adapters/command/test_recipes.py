@@ -26,8 +26,6 @@ GROUPS = {"web": ["--type=cx23", "--image=debian-12"], "other": []}
 class RecipeHarness(Harness):
     """A group of the stub for each test."""
 
-    patience_seconds = 10
-
     def __init__(self, folder: Path, recipe: str, target: TargetRef) -> None:
         self.recipe = recipe
         self.target, self.missing = target, TargetRef("test", "nobody", target.namespace, target.region)

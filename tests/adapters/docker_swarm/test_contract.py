@@ -24,7 +24,6 @@ class SwarmHarness(Harness):
     target = ref("contract")
     missing = ref("nosuch")
     unscalable = ref("everywhere")
-    patience_seconds = 60
 
     def __init__(self, engine: Engine, folder: Path, silent: str) -> None:
         self._engine, self._folder, self._silent = engine, folder, silent
