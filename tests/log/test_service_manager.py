@@ -95,7 +95,7 @@ def test_without_systemd_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Non
         service.stopping()
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(300)
 def test_a_socket_that_is_not_read_does_not_block(notify_socket: socket.socket) -> None:
     """A busy service manager once delayed every shard's watchdog."""
     clock = FakeClock()
@@ -109,7 +109,7 @@ def test_a_socket_that_is_not_read_does_not_block(notify_socket: socket.socket) 
     assert early == [f"STATUS={number}" for number in range(len(early))]
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(300)
 def test_unsent_messages_are_limited(notify_socket: socket.socket) -> None:
     """Reloads continue while systemd does not read."""
     with closing(ServiceManager(FakeClock())) as service:
