@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from bench.reaction.arms import MAXIMUM, Arm, nomad, processes, swarm
-from tests.daemon.running import running_daemon
+from tests.daemon.running import end_workers, mark, running_daemon
 from tests.servers.docker import published, running_engine
 from tests.servers.files import replace_text
 from tests.servers.nomad import running_nomad, service
@@ -119,9 +119,11 @@ def running_world(times: Times) -> Iterator[World]:
             }
             config.write_text(yaml.safe_dump(_configuration(times, prometheus.url, adapters)))
             with (
+                ExitStack() as stack,
                 running_daemon(config) as daemon,
                 _running_theirs(folder, theirs, server.url, prometheus.url),
             ):
+                stack.callback(end_workers, folder)
                 arms = (
                     processes("processes", daemon, "pool"),
                     processes(f"processes, every {times.quick_period} s", daemon, "quick"),
@@ -158,6 +160,7 @@ def _scrapes(folder: Path, nomad_url: str, engine: str) -> list[dict[str, Any]]:
 
 def _pool(folder: Path, name: str) -> dict[str, Any]:
     return {
+        "env": mark(folder),
         "command": ["busybox", "httpd", "-f", "-p", "127.0.0.1:{port}", "-h", str(folder / "www")],
         "ports": free_ports(),
         "targetsFile": str(folder / f"{name}.json"),
