@@ -3,12 +3,13 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
+from adapters.docker_swarm.labels import discover
 from adapters.docker_swarm.raw import REPLACED, STAYING, OutOfSequence, Raw, unavailable_if_malformed
 from adapters.docker_swarm.rollouts import OnRollout, rollout
 from adapters.docker_swarm.settings import Endpoint, SwarmSettings, resolve
@@ -19,6 +20,7 @@ from autoscaler.target import (
     AdapterError,
     Call,
     Conflict,
+    Discovery,
     ScaleChange,
     ScaleOutcome,
     TargetError,
@@ -47,6 +49,7 @@ class DockerSwarm(Adapter):
     """Sets the number of replicas of replicated services and changes nothing else."""
 
     Settings: ClassVar = SwarmSettings
+    discover_keys: ClassVar = frozenset({"labels"})
 
     def __init__(self, context: AdapterContext[SwarmSettings]) -> None:
         from adapters.docker_swarm.engine import Engine  # noqa: PLC0415 - loading the class must not import docker
@@ -54,6 +57,7 @@ class DockerSwarm(Adapter):
         self._addresses: Final = Addresses(_endpoints(context), context.name, context.clock, context.logger)
         self._engine: Final = Engine(self._addresses, context.clock)
         self._on_rollout: Final = context.settings.on_rollout
+        self._name: Final = context.name
 
     @staticmethod
     def target_problem(target: TargetRef, settings: SwarmSettings) -> str | None:  # noqa: ARG004 - the contract's
@@ -120,6 +124,14 @@ class DockerSwarm(Adapter):
         raise TargetUnavailable(
             f"service {target.name}: an update with a wrong version was accepted; is a Docker engine at the address?"
         )
+
+    def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:  # noqa: ARG002 - services have no namespaces
+        """Return the autoscalers in the labels of services, as `Adapter.discover` says."""
+        return self._addresses.observe(lambda: self._discover(known, call), call)
+
+    def _discover(self, known: Collection[TargetRef], call: Call) -> Discovery:
+        with self._engine.session(call) as engine:
+            return discover(engine, self._name, known)
 
     def failing_addresses(self, call: Call) -> Mapping[str, str]:
         """Return the addresses where no manager answers -> why."""

@@ -73,6 +73,7 @@ class Nomad(Adapter):
 
     Settings: ClassVar = NomadSettings
     target_keys: ClassVar = frozenset({"namespace", "region"})
+    discover_keys: ClassVar = frozenset({"policies"})
 
     @staticmethod
     def target_problem(target: TargetRef, settings: NomadSettings) -> str | None:  # noqa: ARG004 - the contract's

@@ -47,10 +47,6 @@ class Common(Section):
     discover: Discover | None = None
     """Autoscalers that are made of what the back end has. Default: none."""
 
-    def found(self) -> Discover | None:
-        """Which autoscalers are made of what the back end has; None: none."""
-        return self.discover if self.discover is not None and self.discover.policies else None
-
     def limits(self) -> ConnectionLimits | None:
         """What its autoscalers share; None: nothing."""
         if self.removal_budget is None and self.max_total is None:
@@ -62,7 +58,7 @@ class Common(Section):
 def refused_keys(kind: type[Adapter]) -> Mapping[str, str]:
     """Return the keys of `Common` that a type refuses -> why."""
     refused = {"shards": "has one shard"} if kind.one_shard else {}
-    return refused if kind.implements("discover") else {**refused, "discover": "has no scaling policies"}
+    return refused if kind.discover_keys else {**refused, "discover": "has no autoscalers to discover"}
 
 
 OWN_KEYS: Final = frozenset({"type", *(field.alias or name for name, field in Common.model_fields.items())})
@@ -99,7 +95,7 @@ def read_connections(raw: Mapping[str, Any], folder: Path, problems: Problems) -
             problems.add(loc, f"adapter {section['type']!r} failed to read it: {named(error)}; report it")
             continue
         if settings is not None:
-            sections[name] = AdapterSection(section["type"], settings, common.shards, kind.one_host, common.found())
+            sections[name] = AdapterSection(section["type"], settings, common.shards, kind.one_host, common.discover)
             if (shared := common.limits()) is not None:
                 limits[name] = shared
     return Connections(kinds, sections, limits)
@@ -111,7 +107,14 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], proble
         if key in given:
             problems.add((*loc, key), f"a connection of type {section['type']!r} {why}; remove it", of_key=True)
             del given[key]
-    return problems.read(Common, given, loc) or Common()
+    common = problems.read(Common, given, loc) or Common()
+    for key in ("policies", "labels"):
+        if common.discover is not None and getattr(common.discover, key) and key not in kind.discover_keys:
+            message = (
+                f"a connection of type {section['type']!r} has none; write {' or '.join(sorted(kind.discover_keys))}"
+            )
+            problems.add((*loc, "discover", key), message, of_key=True)
+    return common
 
 
 def type_of(name: str, section: Any, problems: Problems) -> type[Adapter] | None:

@@ -84,6 +84,14 @@ class YamlDocument:
         self._root = MappingNode("", [(ScalarNode("", key, begin, end), root)], begin, end)
         self.value = {key: self.value}
 
+    def put_in_list(self, value: Any) -> None:
+        """Make the whole document the only item of a list, with this value in the place of its own."""
+        root = self._root
+        if root is None:
+            raise AssertionError("the document is empty")
+        self._root = SequenceNode("", [root], root.start_mark, root.end_mark)
+        self.value = [value]
+
     def holds(self, loc: Loc) -> bool:
         """Return whether the file has a value at `loc`."""
         return len(list(self._nodes(loc))) == len(loc)

@@ -62,6 +62,13 @@ class Grant(Part):
         """How many names it may bring in an hour that it did not have before."""
         return max(self.max_queries, _LEAST_NEW_NAMES)
 
+    def includes(self, target: model.TargetRef) -> bool:
+        """Return whether the grant includes a target, with the connection's defaults written out."""
+        is_granted = target.adapter in self.adapters and (
+            target.namespace is None or target.namespace in self.namespaces
+        )
+        return is_granted and any(matches(pattern, target.name) for pattern in self.targets)
+
     def refusals(self, scaler: model.Autoscaler, target: model.TargetRef) -> Iterator[tuple[Loc, str]]:
         """Yield what the grant does not give: its place in the autoscaler, and the message.
 

@@ -8,7 +8,7 @@ one is gone; of what a source does not tell, the last version stays.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -32,11 +32,15 @@ class Document(NamedTuple):
     """What an origin gives."""
 
     text: str
-    """A YAML list of autoscalers."""
+    """A YAML list of autoscalers; with `head`, a mapping."""
     target: TargetRef | None = None
     """That of its only autoscaler, with the parts of the name, which the text cannot have."""
     notes: tuple[str, ...] = ()
     """Where the autoscalers differ from what is written at the origin."""
+    dry_run: bool = False
+    """Whether all of them are dry runs, whatever the text says."""
+    head: Mapping[str, Any] | None = None
+    """The keys of its only autoscaler that the text may not have. The text has the others."""
 
 
 class Version(Protocol):
@@ -263,15 +267,16 @@ def read_version(version: Version, main: Settings, effort: Effort | None = None)
     if name is None:
         raise ConfigError([Problem(version.place, 1, 1, "", "no grant includes it; add it to one, or remove it")])
     document = version.document(main, name)
-    granted = read_outside(document.text, version.place, main.grants[name], main, effort)
-    if document.target is not None:
-        granted = tuple([_with_parts(each, document.target.parts) for each in granted])
-    return Reading(name, granted, document.notes)
+    granted = read_outside(document.text, version.place, main.grants[name], main, effort, document.head)
+    return Reading(name, tuple([_completed(each, document) for each in granted]), document.notes)
 
 
-def _with_parts(granted: Granted, parts: Sequence[str]) -> Granted:
-    target = replace(granted.scaler.target, parts=tuple(parts))
-    return replace(granted, scaler=replace(granted.scaler, target=target))
+def _completed(granted: Granted, document: Document) -> Granted:
+    """Return the autoscaler with what its text does not have."""
+    scaler = granted.scaler
+    parts = scaler.target.parts if document.target is None else document.target.parts
+    target, dry_run = replace(scaler.target, parts=parts), scaler.dry_run or document.dry_run
+    return replace(granted, scaler=replace(scaler, target=target, dry_run=dry_run))
 
 
 def _is_same(before: Settings, after: Settings, version: Version) -> bool:

@@ -5,6 +5,7 @@ For a team's file, and for any other source of autoscalers: write them as a YAML
 far as names, targets and the budget of queries are free (`origins.py`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -83,15 +84,23 @@ class Effort:
 
 
 def read_outside(
-    text: str, file: str, grant: Grant, settings: Settings, effort: Effort | None = None
+    text: str,
+    file: str,
+    grant: Grant,
+    settings: Settings,
+    effort: Effort | None = None,
+    head: Mapping[str, Any] | None = None,
 ) -> tuple[Granted, ...]:
     """Return the autoscalers in `text`, a YAML list. Raises ConfigError with every problem.
 
     `file`: its name in messages. `settings`: the main file's, whose connections, sources, shared queries and shared
-    schedules the text may refer to. `effort`: what several texts may take together.
+    schedules the text may refer to. `effort`: what several texts may take together. `head`: the keys that the only
+    autoscaler has besides those of the text, which is a mapping then.
     """
     effort = effort or Effort()
     document = YamlDocument(text, file)
+    if head is not None:
+        _put_after(head, document)
     raw = document.value
     if not isinstance(raw, list):
         what = "the file is empty" if raw is None else "the file is not a list of autoscalers"
@@ -136,6 +145,19 @@ def read_outside(
     if any(problems):
         raise ConfigError(list(problems))
     return tuple(granted)
+
+
+def _put_after(head: Mapping[str, Any], document: YamlDocument) -> None:
+    """Make a mapping the only autoscaler of a list, with the keys of `head` before its own. Raises ConfigError."""
+    body, place = document.value, document.file
+    if not isinstance(body, dict):
+        message = "expected a mapping with the keys of an autoscaler; write it as in `maxReplicas: 5`"
+        raise ConfigError([Problem(place, *document.place(()), "", message)])
+    given = [key for key in head if key in body]
+    if given:
+        message = "is made of the target's name; remove it"
+        raise ConfigError([Problem(place, *document.place((key,), of_key=True), key, message) for key in given])
+    document.put_in_list({**head, **body})
 
 
 def _values(value: Any) -> int:

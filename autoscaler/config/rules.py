@@ -162,11 +162,13 @@ def check_grants(grants: Mapping[str, Grant], connections: Connections, problems
 
 
 def check_discover(grants: Mapping[str, Grant], connections: Connections, problems: Problems) -> None:
-    """Add the connections whose policies are to be discovered although no namespace of theirs is granted."""
+    """Add the connections that discover autoscalers although no target of theirs is granted."""
     for name, section in connections.sections.items():
-        is_granted = any(name in grant.adapters and grant.namespaces for grant in grants.values())
+        named = _has_namespaces(connections, name)
+        is_granted = any(name in grant.adapters and (grant.namespaces or not named) for grant in grants.values())
         if section.discover is not None and not is_granted:
-            message = "discovers nothing, because no grant includes a namespace of the connection; add one to grants"
+            what = "a namespace of the connection" if named else "the connection"
+            message = f"discovers nothing, because no grant includes {what}; add one to grants"
             problems.add(("adapters", name, "discover"), message)
 
 

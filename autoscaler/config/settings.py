@@ -241,10 +241,18 @@ class NotifySettings(Part):
 class Discover(Part):
     """Which autoscalers are made of what the back end has, each under the grant that includes its target."""
 
-    policies: Flag
-    """true: of the back end's scaling policies."""
+    policies: Flag = False
+    """true: of the back end's scaling policies (`nomad`)."""
+    labels: Flag = False
+    """true: of the labels of its services (`docker-swarm`)."""
     live: Flag = False
     """true: they scale. Default: they are dry runs."""
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not (self.policies or self.labels):
+            raise ValueError("discovers nothing; write policies: true or labels: true, or remove it")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,9 @@ def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredL
         connections = found().connections
         converted = {(each.name, "converted"): each.found - each.refused for each in connections}
         refused = {(each.name, "refused"): each.refused for each in connections}
-        text = "Scaling policies that the back end has: those that are autoscalers, and those that are refused."
+        text = (
+            "Scaling policies and labels that the back end has: those that are autoscalers, and those that are refused."
+        )
         yield gauge("policies_discovered", text, converted | refused, "adapter", "state")
         text = "Namespaces and targets of which the last look learned nothing; what was known of them stays."
         yield gauge("discovery_failures", text, {each.name: each.failing for each in connections}, "adapter")

@@ -1,5 +1,6 @@
 """What is shown of the origins of autoscalers outside the main file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -12,6 +13,7 @@ from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, Discovere
 
 _MAX_SHOWN: Final = 20
 """Failures of a connection, and reasons of an origin, that are listed."""
+_FIRST_LINE: Final = re.compile(r"^1:\d+: ")
 
 
 def discovered_list(origins: Origins | None, unserved: Mapping[str, Sequence[Problem]]) -> DiscoveredList:
@@ -65,6 +67,9 @@ def _row(origin: Origin[Any], unserved: Sequence[Problem]) -> dict[str, Any]:
 
 
 def _sentence(problem: Problem, place: str) -> str:
-    """Return what is wrong with an origin, without the place that its row has."""
-    text = str(problem).removeprefix(f"{place}:").removeprefix("1:1: ")
+    """Return what is wrong with an origin, without the place that its row has.
+
+    A place in the first line is left out: the text of a converted policy has one line, which its author never sees.
+    """
+    text = _FIRST_LINE.sub("", str(problem).removeprefix(f"{place}:"))
     return text.replace("autoscalers[0].", "", 1)

@@ -13,7 +13,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.config.origins import Key, Origins
 from autoscaler.config.settings import AdapterSection
-from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
+from autoscaler.convert.discovered import TargetPolicy, granted_namespaces, place_of
 from autoscaler.errors import AutoscalerError, TargetError, TargetNotFound, TargetUnavailable, bug
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.building import Builder
@@ -31,7 +31,7 @@ class Finding:
     origins: Origins
     """Those of this source."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Namespace, or NAMESPACE/NAME of a target -> why nothing new is known of it. What was known is kept."""
+    """Namespace, NAMESPACE/NAME or NAME of a target, or connection -> why nothing new is known of it. It is kept."""
     at: datetime | None = None
     """When the back end answered; None: it has not."""
     is_part: bool = False
@@ -65,7 +65,7 @@ class Policies:
 
     def look(self, known: Origins) -> Finding:
         """Return the policies that the back end has now. Runs on a thread of its own."""
-        namespaces = granted_namespaces(self.name, known.main.grants)
+        namespaces = granted_namespaces(self.name, self._section.type, known.main.grants)
         now = self._clock.now()
         call = Call(now, self._clock.monotonic() + DEADLINE_SECONDS)
         targets = [key for key in known.table if isinstance(key, TargetRef)]
@@ -78,7 +78,7 @@ class Policies:
             answer = TargetUnavailable(str(error))
         except Exception as error:  # noqa: BLE001 - foreign code: what it raises is named
             answer = TargetUnavailable(bug(error))
-        return after(known, answer, namespaces, now)
+        return after(known, answer, namespaces, now, self.name)
 
     def _discovering(self) -> Adapter:
         if self._adapter is None:
@@ -86,25 +86,27 @@ class Policies:
         return self._adapter
 
 
-def after(known: Origins, answer: Discovery | TargetError, namespaces: Collection[str], now: datetime) -> Finding:
-    """Return what is known after an answer for these namespaces.
+def after(
+    known: Origins, answer: Discovery | TargetError, namespaces: Collection[str], now: datetime, connection: str = ""
+) -> Finding:
+    """Return what is known after an answer for these namespaces; without any, for the targets of the connection.
 
     Policies of other namespaces, which are not granted any more, are let go.
     """
     found = {
         key: each.newest.policy
         for key, each in known.table.items()
-        if isinstance(key, TargetRef) and key.namespace in namespaces
+        if isinstance(key, TargetRef) and key.namespace in (namespaces or (None,))
     }
     if isinstance(answer, TargetError):
-        failures = dict.fromkeys(namespaces, str(answer))
+        failures = dict.fromkeys(namespaces or (connection,), str(answer))
     else:
         failures = {name: str(error) for name, error in answer.failures.items()}
         for target, policy in answer.policies.items():
             if isinstance(policy, TargetNotFound):
                 found.pop(target, None)
             elif isinstance(policy, TargetError):
-                failures[f"{target.namespace}/{target.name}"] = str(policy)
+                failures[place_of(target).removeprefix(f"{target.adapter}/")] = str(policy)
             else:
                 found[target] = policy
     often = Counter(map(_named, found))

@@ -30,7 +30,7 @@ from autoscaler.model import (
 )
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.quantity import MAX_MILLI
-from autoscaler.target.protocol import Discovery
+from autoscaler.target.protocol import AutoscalerBody, Discovery
 from autoscaler.text import plain
 
 MAX_INSTANCES: Final = 100_000
@@ -145,7 +145,7 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
         _refuse("the answer", answer, "a Discovery")
     if not isinstance(answer.policies, Mapping) or not isinstance(answer.failures, Mapping):
         _refuse("policies and failures", answer.policies, "mappings")
-    policies: dict[TargetRef, Mapping[str, Any] | TargetError] = {}
+    policies: dict[TargetRef, Mapping[str, Any] | AutoscalerBody | TargetError] = {}
     failures: dict[str, TargetError] = {}
     for namespace, error in answer.failures.items():
         if namespace not in namespaces or not isinstance(error, TargetError):
@@ -153,14 +153,25 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
         failures[namespace] = checked_error(error)
     for target, policy in answer.policies.items():
         _check_discovered(target, connection, namespaces)
-        if not isinstance(policy, dict | TargetError):
-            _refuse("a policy", policy, "a mapping or a TargetError")
         if plain(target.name) == target.name:
-            policies[target] = checked_error(policy) if isinstance(policy, TargetError) else policy
+            policies[target] = _policy(policy)
         else:
             what = f"`{plain(target.name, _SHOWN)}` is left out; give it a printable name of at most 1 KiB"
             failures.setdefault(target.namespace or "", TargetNotScalable(what))
     return Discovery(policies, failures)
+
+
+def _policy(policy: object) -> Mapping[str, Any] | AutoscalerBody | TargetError:
+    if isinstance(policy, TargetError):
+        return checked_error(policy)
+    if type(policy) is AutoscalerBody:
+        if type(policy.text) is not str or type(policy.problems) is not tuple:
+            _refuse("an AutoscalerBody", policy.text, "a text, and a tuple of problems")
+        text = policy.text.encode(errors="replace").decode()  # without what YAML's parser cannot take
+        return AutoscalerBody(text, tuple([_text("a body's problem", each) for each in policy.problems]))
+    if isinstance(policy, dict):
+        return policy
+    return _refuse("a policy", policy, "a mapping, an AutoscalerBody or a TargetError")
 
 
 def _check_discovered(target: object, connection: str, namespaces: Collection[str]) -> None:
@@ -168,7 +179,7 @@ def _check_discovered(target: object, connection: str, namespaces: Collection[st
         _refuse("a target", target, f"a TargetRef of the connection {connection} without a region")
     if type(target.parts) is not tuple or any(type(each) is not str for each in target.parts):
         _refuse("a target's parts", target.parts, "a tuple of texts")
-    if target.namespace not in namespaces or type(target.name) is not str:
+    if target.namespace not in (namespaces or (None,)) or type(target.name) is not str:
         _refuse("a target's name", target.name, "a text, and one of the namespaces asked for")
 
 

@@ -101,14 +101,24 @@ class NodeDrain(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class AutoscalerBody:
+    """A scaling policy in the form of the configuration: an entry of `autoscalers`."""
+
+    text: str
+    """YAML, at most 64 KiB: the entry without `name` and `scaleTargetRef`, which the daemon adds."""
+    problems: tuple[str, ...] = ()
+    """What is wrong where it is written, each with the remedy. If there is one, the text is not read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Discovery:
     """The scaling policies that a back end has."""
 
-    policies: Mapping[TargetRef, Mapping[str, Any] | TargetError]
-    """By target, with its namespace: the policy, as an object that `autoscaler import` reads, or why it is not known.
+    policies: Mapping[TargetRef, Mapping[str, Any] | AutoscalerBody | TargetError]
+    """By target, with its namespace: the policy, or why it is not known.
 
-    TargetNotFound: the target, or its policy, is gone for certain. An unchanged policy costs least when it is the same
-    object as the last one.
+    A mapping is an object of another system, as `autoscaler import` reads it. TargetNotFound: the target, or its
+    policy, is gone for certain. An unchanged policy costs least when it is the same object as the last one.
     """
     failures: Mapping[str, TargetError]
     """Namespace -> why its policies could not be listed."""
@@ -135,6 +145,8 @@ class Adapter:
     With one, its instances can wait before they end: it has `release` and `extend`. Without, an autoscaler has no
     `drain`.
     """
+    discover_keys: ClassVar[frozenset[str]] = frozenset()
+    """The keys of a connection's `discover` that it accepts, of `policies`, `labels`. With one, it has `discover`."""
     one_host: ClassVar[bool] = False
     """Whether all targets of a connection are on the daemon's own machine. Such a daemon has an SQLite state."""
     one_shard: ClassVar[bool] = False
@@ -272,8 +284,8 @@ class Adapter:
     def discover(self, namespaces: Collection[str], known: Collection[TargetRef], call: Call) -> Discovery:
         """Return the scaling policies in these namespaces, and what has become of the `known` targets.
 
-        An adapter that has it accepts the key `discover`. A known target whose policy is not listed is looked at by
-        itself: only TargetNotFound means that it has none any more. A target's `parts` say which of two targets it is
-        whose names are equal. The method only reads. It is called on an adapter that does nothing else.
+        `namespaces` is empty for a type whose targets have none. A known target whose policy is not listed is looked
+        at by itself: only TargetNotFound means that it has none any more. A target's `parts` say which of two targets
+        it is whose names are equal. The method only reads. It is called on an adapter that does nothing else.
         """
         return Discovery({}, {})

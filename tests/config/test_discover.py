@@ -33,11 +33,18 @@ def test_policies_are_discovered_as_dry_runs(load_text: Load) -> None:
     assert settings.adapters["jobs"].discover == Discover(policies=True, live=False)
 
 
-@pytest.mark.parametrize("text", ["", ", discover: {policies: false, live: true}"])
-def test_without_policies_nothing_is_discovered(load_text: Load, text: str) -> None:
-    """A connection may be prepared for it."""
-    settings = load_text(f"adapters: {{jobs: {{type: nomad{text}}}}}{GRANTED}")
-    assert settings.adapters["jobs"].discover is None
+def test_labels_are_discovered_where_no_grant_has_namespaces(load_text: Load) -> None:
+    """Services have none."""
+    granted = GRANTED.replace("    namespaces: [shop]\n", "")
+    settings = load_text("adapters: {jobs: {type: docker-swarm, discover: {labels: true, live: true}}}" + granted)
+    assert settings.adapters["jobs"].discover == Discover(labels=True, live=True)
+
+
+@pytest.mark.parametrize("text", ["{live: true}", "{policies: false, labels: false}"])
+def test_something_is_discovered(load_text: Load, text: str) -> None:
+    """`discover: {live: true}` alone says nothing of what is discovered."""
+    said = problem(load_text, f"adapters: {{jobs: {{type: nomad, discover: {text}}}}}{GRANTED}")
+    assert "adapters.jobs.discover: discovers nothing; write policies: true or labels: true, or remove it" in said
 
 
 def test_a_connection_without_a_granted_namespace_discovers_nothing(load_text: Load) -> None:
@@ -45,14 +52,21 @@ def test_a_connection_without_a_granted_namespace_discovers_nothing(load_text: L
     text = "adapters: {jobs: {type: nomad, discover: {policies: true}}}\nautoscalers: []\n"
     said = problem(load_text, text)
     assert "adapters.jobs.discover: discovers nothing, because no grant includes a namespace of the connection" in said
+    text = "adapters: {jobs: {type: docker-swarm, discover: {labels: true}}}\nautoscalers: []\n"
+    assert "discovers nothing, because no grant includes the connection; add one" in problem(load_text, text)
 
 
-def test_a_type_without_policies_refuses_it(load_text: Load) -> None:
-    """Of the types that come along, only Nomad has some."""
-    text = "adapters: {jobs: {type: docker-swarm, discover: {policies: true}}}\nautoscalers: []\n"
-    assert "a connection of type 'docker-swarm' has no scaling policies; remove it" in problem(load_text, text)
+def test_a_type_without_any_refuses_it(load_text: Load) -> None:
+    """Nothing would ever be found."""
+    text = "adapters: {jobs: {type: aws-ecs, discover: {policies: true}}}\nautoscalers: []\n"
+    said = problem(load_text, text)
+    assert "a connection of type 'aws-ecs' has no autoscalers to discover; remove it" in said
 
 
-def test_policies_is_required(load_text: Load) -> None:
-    """`discover: {live: true}` alone says nothing of what is discovered."""
-    assert "policies" in problem(load_text, "adapters: {jobs: {type: nomad, discover: {live: true}}}" + GRANTED)
+@pytest.mark.parametrize(
+    ("kind", "key", "other"), [("nomad", "labels", "policies"), ("docker-swarm", "policies", "labels")]
+)
+def test_each_type_has_one_kind(load_text: Load, kind: str, key: str, other: str) -> None:
+    """Jobs have policies, and services have labels."""
+    said = problem(load_text, f"adapters: {{jobs: {{type: {kind}, discover: {{{key}: true}}}}}}{GRANTED}")
+    assert f"adapters.jobs.discover.{key}: a connection of type '{kind}' has none; write {other}" in said

@@ -147,5 +147,9 @@ def test_a_value_that_is_no_policy_is_an_error(tmp_path: Path, value: Mapping[st
 
 def test_namespaces_are_those_of_the_connections_grants(tmp_path: Path) -> None:
     """Only these are listed."""
-    assert granted_namespaces("nomad", settings(tmp_path, namespaces=["shop", "dev"]).grants) == ["dev", "shop"]
-    assert granted_namespaces("other", settings(tmp_path).grants) == []
+    assert granted_namespaces("nomad", "nomad", settings(tmp_path, namespaces=["shop", "dev"]).grants) == [
+        "dev",
+        "shop",
+    ]
+    assert granted_namespaces("other", "nomad", settings(tmp_path).grants) == []
+    assert granted_namespaces("nomad", "docker-swarm", settings(tmp_path).grants) == []

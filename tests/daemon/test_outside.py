@@ -12,7 +12,6 @@ from autoscaler.config import AdapterSection, Settings
 from autoscaler.config.origins import Origin, Origins, Reading, origins_of
 from autoscaler.config.outside import Granted
 from autoscaler.config.teams import TeamFile
-from autoscaler.convert.discovered import Policy
 from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.outside import PERIOD_SECONDS, Outside
@@ -28,7 +27,7 @@ APP: Final = TargetRef("nomad", "cache/app", "shop")
 WEB: Final = TargetRef("nomad", "web/web", "shop")
 
 
-def policies(*targets: TargetRef) -> Mapping[TargetRef, Policy]:
+def policies(*targets: TargetRef) -> Mapping[TargetRef, Mapping[str, Any]]:
     """Return a policy for each of these targets."""
     found = {}
     for target in targets:
@@ -148,8 +147,8 @@ def test_a_look_is_due_after_a_period(bench: Bench) -> None:
 
 def test_a_policy_that_a_look_had_no_time_for_is_looked_at_at_once(bench: Bench) -> None:
     """A thousand policies may take longer than one look may."""
-    first: dict[TargetRef, Policy | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
-    second: dict[TargetRef, Policy | TargetError] = {**policies(APP, WEB)}
+    first: dict[TargetRef, Mapping[str, Any] | TargetError] = {**policies(APP), WEB: TargetForbidden("late")}
+    second: dict[TargetRef, Mapping[str, Any] | TargetError] = {**policies(APP, WEB)}
     answers = iter([first, second])
     bench.back.answer = lambda: Discovery(next(answers), {})
     bench.look()
@@ -202,7 +201,7 @@ def test_two_targets_of_one_name_are_both_refused(bench: Bench) -> None:
     assert bench.later() == ["shop.cache.a.b", "shop.cache.app"]
 
 
-def wrong(target: TargetRef) -> Policy:
+def wrong(target: TargetRef) -> Mapping[str, Any]:
     """Return a policy of which a part cannot be carried over."""
     return {**policies(target)[target], "Policy": {"check": []}}
 
