@@ -84,7 +84,7 @@ _RUNNING: Final = 'nomad_nomad_job_summary_running{job=~"kept|reset"}'
 
 def _configuration(prometheus: str, address: str) -> dict[str, Any]:
     return {
-        "controller": {"syncPeriod": "1s"},
+        "controller": {"syncPeriod": "3s"},  # a busy machine has time for the answer of each write
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"nomad": {"type": "nomad", "address": address}},
         "log": {"decisions": "all"},

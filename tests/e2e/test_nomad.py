@@ -41,7 +41,7 @@ def configuration(prometheus: str, address: str, token: Path) -> dict[str, Any]:
         "target": {"type": "Utilization", "averageUtilization": 20},
     }
     return {
-        "controller": {"syncPeriod": "1s"},
+        "controller": {"syncPeriod": "3s"},  # a busy machine has time for the answer of each write
         "prometheus": {"default": {"url": prometheus}},
         "adapters": {"nomad": {"type": "nomad", "address": address, "tokenFile": str(token)}},
         "log": {"decisions": "all"},
