@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import unwrap
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 from zlib import crc32
 
@@ -56,7 +56,9 @@ def depends_on_time(function: Callable[..., Any]) -> bool:
         if names & _SIGNS:
             return True
         for name in names:
-            todo += _called(one.__globals__.get(name))
+            todo += _called(named := one.__globals__.get(name))
+            if isinstance(named, ModuleType):
+                todo += [each for of in names for each in _called(vars(named).get(of))]
     return False
 
 
@@ -68,13 +70,14 @@ def _functions(item: pytest.Function) -> Iterator[Callable[..., Any]]:
 
 
 def _called(named: Any) -> Iterator[FunctionType]:
-    """Yield a function of ours, or the methods of a class of ours."""
+    """Yield a function of ours, or the methods of a class of ours, or of its instance."""
     if not str(getattr(named, "__module__", "")).startswith(_OURS):
         return
-    if isinstance(named, type):
+    if not isinstance(named, FunctionType):
+        named = named if isinstance(named, type) else type(named)
         of = (value for each in named.__mro__ if each.__module__.startswith(_OURS) for value in vars(each).values())
         yield from (value for value in map(_plain, of) if isinstance(value, FunctionType))
-    elif isinstance(named, FunctionType):
+    else:
         yield named
 
 
