@@ -20,7 +20,7 @@ import docker
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 IMAGE: Final = "worker:1"
 READY_WITHIN_SECONDS: Final = 180.0
@@ -133,7 +133,7 @@ def published(port: int = 8080) -> dict[str, Any]:
     return {"Ports": [{"Protocol": "tcp", "TargetPort": port, "PublishMode": "host"}]}
 
 
-def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = 60.0) -> None:
+def wait_for(happened: Callable[[], Any], what: str, within_seconds: float = PATIENCE_SECONDS) -> None:
     """Poll until `happened()` is true. Fails the test after `within_seconds`."""
     until(happened, what, within_seconds, every_seconds=0.1)
 

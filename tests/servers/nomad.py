@@ -16,7 +16,7 @@ import requests
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 from tools.nomad import NomadNotFound, nomad_binary
 
 READY_WITHIN_SECONDS: Final = 180.0
@@ -149,7 +149,7 @@ class NomadServer:
         found: list[dict[str, Any]] = self.ask("GET", f"/v1/job/{job}/allocations")
         return found
 
-    def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = 60.0) -> _Seen:
+    def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = PATIENCE_SECONDS) -> _Seen:
         """Wait until `look` returns a true value, and return it. Fails the test if that takes too long."""
         return until(look, f"{what} (see {self.folder}/nomad.log)", within_seconds, every_seconds=0.1)
 

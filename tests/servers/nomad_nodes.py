@@ -23,11 +23,11 @@ POOL: Final = "fleet"
 """Their node pool, without the agent of `running_nomad`: jobs of this pool run only on these nodes."""
 FAST_HEARTBEATS: Final = """
 server {
-  heartbeat_grace   = "4s"
+  heartbeat_grace   = "12s"
   min_heartbeat_ttl = "1s"
 }
 """
-"""The configuration of a server that marks a killed node as down after about five seconds."""
+"""The configuration of a server that marks a killed node as down after 13 seconds, and no busy one."""
 _CLIENT: Final = """
 name = "{name}"
 client {{

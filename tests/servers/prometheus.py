@@ -13,7 +13,7 @@ import requests
 import yaml
 
 from tests.servers.ports import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 from tools.prometheus import prometheus_binaries
 
 READY_WITHIN_SECONDS: Final = 180.0
@@ -37,7 +37,7 @@ class PrometheusServer:
         result: list[dict[str, Any]] = answer.json()["data"]["result"]
         return result
 
-    def wait_for(self, expr: str, within_seconds: float = 60.0) -> list[dict[str, Any]]:
+    def wait_for(self, expr: str, within_seconds: float = PATIENCE_SECONDS) -> list[dict[str, Any]]:
         """Wait until the result of `expr` is not empty, and return it. Fails the test if that takes too long."""
         return until(lambda: self.query(expr), f"{expr} (see {self.log})", within_seconds, every_seconds=0.1)
 

@@ -111,7 +111,7 @@ def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
     proxy.faults.append(Fault("/v1/job/queue-", first=lambda: time.sleep(0.4)))
     targets = [proxied.ref(f"{name}/work") for name in names]
     read = []
-    for _ in range(20):
+    for _ in range(60):
         answer = proxied.adapter.observe(targets, proxied.call(1.5))
         assert {type(one) for one in answer.values()} <= {TargetState, TargetUnavailable}
         read.append(sum(isinstance(one, TargetState) for one in answer.values()))
