@@ -22,7 +22,7 @@ ARGUMENTS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-_PATIENCE_MS: Final = 30_000
+_PATIENCE_MS: Final = 120_000
 """A wait ends as soon as its condition holds; the limit is for a busy machine."""
 expect.set_options(timeout=_PATIENCE_MS)
 PASSWORD = "correct horse"

@@ -47,7 +47,7 @@ def test_the_search_finds_a_word(documents: Address, opened: Open, scheme: str) 
         box.fill("")
         box.fill("downscaleStabilization")
         with suppress(AssertionError):
-            expect(found).to_be_visible(timeout=5_000)
+            expect(found).to_be_visible(timeout=20_000)
             break
         page.reload()  # on a busy machine the site's search sometimes does not start
     expect(found).to_be_visible()

@@ -44,9 +44,9 @@ def cpu(expr: str) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "query": {"expr": expr}, "request": 1, "target": target}}
 
 
-def examined(config: Path) -> Mapping[str, Findings]:
+def examined(config: Path, seconds: float = 60) -> Mapping[str, Findings]:
     """Return the findings by the first word of their titles."""
-    blocks = live.examine(load(config), SystemClock(), RecordingLogger(), seconds=3.0)
+    blocks = live.examine(load(config), SystemClock(), RecordingLogger(), seconds=seconds)
     return {block.title.split(" ")[0]: block for block in blocks}
 
 
@@ -199,7 +199,7 @@ def test_an_adapter_and_a_prometheus_that_hang_are_named(tmp_path: Path, prometh
         ]
         scalers[2]["metrics"][0]["external"]["query"]["prometheus"] = "mute"
         adapters = {"odd": {"type": "stubborn"}, "slow": {"type": "stubborn"}}
-        found = examined(write_config(tmp_path, sources, scalers, adapters))
+        found = examined(write_config(tmp_path, sources, scalers, adapters), seconds=12)
     assert not found["fine"].wrong
     assert line(found["hanging"], "target") == ("adapter 'slow' did not answer before the cycle's deadline", True)
     text, wrong = line(found["connections"], "prometheus mute")

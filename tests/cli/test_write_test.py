@@ -119,7 +119,7 @@ def test_a_back_end_without_an_answer_affects_only_its_own_line(
         other = {"adapter": "behind", "name": "other/work"}
         document["autoscalers"].insert(0, {**scaler, "name": "other", "scaleTargetRef": other})
         config.write_text(yaml.safe_dump(document))
-        *_, disturbed, quiet = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True, seconds=6)
+        *_, disturbed, quiet = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True, seconds=15)
     assert said(quiet).startswith("permitted: ")
     assert said(disturbed).startswith("the test has no result: ")
     assert text in wrong(disturbed)

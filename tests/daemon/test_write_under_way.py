@@ -129,7 +129,7 @@ def test_a_write_that_arrives_late_counts_under_the_policy(daemon: Daemon) -> No
 
     The write from 5 to 8 hangs, 9 is wanted, and 8 arrives. Then 9 is allowed.
     """
-    assert isinstance(daemon.cycle(8, seconds=2).outcome, TargetUnavailable)
+    assert isinstance(daemon.cycle(8, seconds=5).outcome, TargetUnavailable)
     waiting = daemon.cycle(20)
     assert waiting.change is not None
     assert waiting.change.size == 9
@@ -147,7 +147,7 @@ def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daem
         def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
             raise KeyboardInterrupt
 
-    daemon.cycle(8, seconds=2)
+    daemon.cycle(8, seconds=5)
     ports = daemon.ports
     daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.clock)
     with pytest.raises(KeyboardInterrupt):
@@ -160,7 +160,7 @@ def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daem
 
 def test_after_a_write_that_ends_between_intent_and_write_the_next_cycle_writes(daemon: Daemon) -> None:
     """A write without an intent is not sent."""
-    daemon.cycle(8, seconds=2)
+    daemon.cycle(8, seconds=5)
 
     class Landing(Ports):
         def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:

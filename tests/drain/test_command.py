@@ -70,7 +70,7 @@ def runs(file: Path) -> bool:
 def test_at_the_timeout_the_command_and_its_children_end(tmp_path: Path) -> None:
     """The instance is released, and no program of the drain is left."""
     script = f"sh -c 'echo $$ > {tmp_path}/child; exec sleep 100' & echo $$ > {tmp_path}/self; wait; sleep 100"
-    with shard(script, seconds=0.5) as made:
+    with shard(script, seconds=6) as made:
         report = made.wait_for_release("i-1")
         assert report.outcome is DrainOutcome.TIMED_OUT
         assert report.detail == "/bin/sh had not ended, and was ended"
@@ -81,7 +81,7 @@ def test_at_the_timeout_the_command_and_its_children_end(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     """An instance must not wait for a program that hangs."""
-    with shard(f"trap '' TERM; echo $$ > {tmp_path}/self; while :; do sleep 1; done", seconds=0.5) as made:
+    with shard(f"trap '' TERM; echo $$ > {tmp_path}/self; while :; do sleep 1; done", seconds=6) as made:
         assert made.wait_for_release("i-1").outcome is DrainOutcome.TIMED_OUT
         assert not runs(tmp_path / "self")
 

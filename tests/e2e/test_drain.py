@@ -128,7 +128,7 @@ def test_the_next_daemon_finishes_the_drain_of_a_killed_one_and_no_request_is_lo
             with running_daemon(config, env=KEYS) as daemon:
                 daemon.wait_for("decision", current=1, desired=1)
                 assert node.read()["DrainStrategy"] in (drain, None)  # not begun again, and without another deadline
-                daemon.until(lambda: leaving in fleet.ended, "end of the instance", seconds=120)
+                daemon.until(lambda: leaving in fleet.ended, "end of the instance")
                 daemon.wait_for("drain_ended", instance=leaving, outcome="done")
                 assert daemon.stop() == 0
             (staying,) = fleet.states()

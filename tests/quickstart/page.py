@@ -97,7 +97,7 @@ def _word(shown: str) -> str:
 
 
 def follow(
-    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 120.0
+    page: Path, machine: Machine, substitutions: Mapping[str, str] | None = None, *, within_seconds: float = 300.0
 ) -> None:
     """Follow the page, and fail the test if the output differs from what it shows.
 
