@@ -77,7 +77,7 @@ def write(
     }
     config = write_config(
         folder,
-        {"default": {"url": good, "timeout": "1s"}, "hostile": {"url": hostile, "timeout": "500ms"}},
+        {"default": {"url": good, "timeout": f"{period_seconds:g}s"}, "hostile": {"url": hostile, "timeout": "500ms"}},
         scalers,
         {
             "local": {"type": "process", "pools": pools},

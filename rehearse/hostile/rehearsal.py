@@ -13,7 +13,6 @@ from rehearse.hostile.world import World, world
 from rehearse.rehearsal import Extent, Row
 
 _PERIOD_SECONDS: Final = 2.0
-_PERIOD_SHORT_SECONDS: Final = 1.0
 _BOUNDS_SHORT: Final = Bounds(in_time_ratio=0.1, followed_periods=60, heals_periods=60, answers_seconds=60)
 """Times that a busy machine keeps."""
 Opened: TypeAlias = Callable[..., AbstractContextManager[World]]
@@ -39,7 +38,6 @@ def rehearsed(folder: Path, opened: Opened, cases: Sequence[Case], *, short: boo
     """Yield a row for each case, all in one world."""
     if not cases:
         return
-    period = _PERIOD_SHORT_SECONDS if short else _PERIOD_SECONDS
-    with opened(folder, period, _BOUNDS_SHORT if short else Bounds(), moves=1 if short else 2) as found:
+    with opened(folder, _PERIOD_SECONDS, _BOUNDS_SHORT if short else Bounds(), moves=1 if short else 2) as found:
         for case in cases:
             yield found.endure(case)
