@@ -21,6 +21,7 @@ TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/adapters/docker_swarm/",
         "tests/cli/test_write_test.py",
         "tests/packaging/test_image.py",
+        "tests/packaging/test_stack_page.py",
         "tests/quickstart/test_docker_swarm.py",
     ),
     "demo": ("tests/demo/",),  # two demos at once would choose the same ports

@@ -49,8 +49,6 @@ class TargetPolicy:
         The queries of a converted policy are for the first source of the grant. One of which a part cannot be carried
         over is refused. One that is not enabled has no autoscaler.
         """
-        from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - most daemons discover nothing
-
         if self.is_ambiguous:
             parts = ", ".join(repr(each) for each in self.target.parts)
             message = f"{self.target.name} is also the name of another target; rename a part of this one ({parts})"
@@ -61,6 +59,8 @@ class TargetPolicy:
             return self._of_body(self.policy, main.grants[grant], dry_run=dry_run)
         if self.policy.get("Enabled") is False:
             return Document("[]", notes=(_DISABLED,))
+        from autoscaler.convert.manifest import read_object  # noqa: PLC0415 - most daemons convert nothing
+
         read = read_object(self.policy, self.place, Destination(self.target.adapter, section.type))
         if len(read.imported) != 1:
             problems = [self._problem(each.message, each.path) for each in read.problems]

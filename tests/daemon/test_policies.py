@@ -14,7 +14,7 @@ from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, Targ
 from autoscaler.model import TargetRef
 from autoscaler.runtime import policies as looks
 from autoscaler.runtime.policies import Finding
-from autoscaler.target import Discovery
+from autoscaler.target import AutoscalerBody, Discovery
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 WEB: Final = TargetRef("nomad", "web/web", "shop")
@@ -78,6 +78,19 @@ def test_a_failed_call_keeps_everything() -> None:
     """There is no new time of an answer."""
     found = looks.after(BOTH, TargetUnavailable("down"), ["shop"], NOW)
     assert found == Finding(BOTH, {"shop": "down"})
+
+
+def test_targets_without_namespaces_are_kept_while_their_back_end_is_silent() -> None:
+    """It is named by its connection, and a target by its name."""
+    service = TargetRef("swarm", "web")
+    main = Origins(Settings(Path("autoscaler.yaml"), {}, {}, ()))
+    known = looks.after(main, Discovery({service: AutoscalerBody("{}")}, {}), [], NOW, "swarm").origins
+    silent = looks.after(known, TargetUnavailable("no answer"), [], NOW, "swarm")
+    assert silent == Finding(known, {"swarm": "no answer"})
+    refused = looks.after(known, Discovery({service: TargetForbidden("403")}, {}), [], NOW, "swarm")
+    assert (refused.origins, refused.failures) == (known, {"web": "403"})
+    gone = looks.after(known, Discovery({service: TargetNotFound("gone")}, {}), [], NOW, "swarm")
+    assert gone.origins.table == {}
 
 
 def test_the_policies_of_a_namespace_that_is_not_granted_are_let_go() -> None:
