@@ -1,104 +1,40 @@
-"""The programs of the documentation for clouds, against stubs that answer as their tools' documentation says."""
+"""The documentation's programs for clouds: the contract, errors, and groups that the cloud knows."""
 
-import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adapters.command import CommandAdapter
-from autoscaler.model import Held, Hold, HoldReason, ScaleChange, TargetRef, TargetState, Written
-from autoscaler.target import Adapter, TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
+from autoscaler.model import Hold, HoldReason, TargetRef, TargetState
+from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetNotScalable, TargetUnavailable
 from autoscaler.target.contract import AdapterContract, Harness
-from tests.adapters.command import stub
-from tests.adapters.command.harness import EXAMPLES, build, call, script
-
-MIG = TargetRef("test", "web", "shop", "europe-west1-b")
-VMSS = TargetRef("test", "web", "shop")
-SERVERS = TargetRef("test", "web")
-HCLOUD, DOCTL = "cloud-servers hcloud", "cloud-servers doctl"
-GROUPS = {"web": ["--type=cx23", "--image=debian-12"], "other": []}
-
-
-class RecipeHarness(Harness):
-    """A group of the stub for each test."""
-
-    def __init__(self, folder: Path, recipe: str, target: TargetRef) -> None:
-        self.recipe = recipe
-        self.target, self.missing = target, TargetRef("test", "nobody", target.namespace, target.region)
-        self.folder, self.state = folder, folder / "groups.json"
-        self.state.write_text('{"web": ["web-aaaa"]}')
-        script(folder, f'exec {sys.executable} -I {stub.__file__} {tool(recipe)} {self.state} "$@"', tool(recipe))
-        self.adapter = self.rebuild()
-
-    def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        self.adapter = built(self.folder, self.recipe)
-        return self.adapter
-
-    def set_size_outside(self, size: int) -> None:
-        groups = json.loads(self.state.read_text())
-        stub.resized(groups["web"], "web", size)
-        self.state.write_text(json.dumps(groups))
-
-    def unreachable(self) -> Adapter | str:
-        script(self.folder, "exec sleep 60", tool(self.recipe))
-        return self.rebuild()
+from tests.adapters.command.harness import call, script
+from tests.adapters.command.recipes import (
+    ALL,
+    DOCTL,
+    FLEXIBLE,
+    GROUP,
+    HCLOUD,
+    LABELLED,
+    MIG,
+    OPENSTACK,
+    PVESH,
+    VMSS,
+    RecipeHarness,
+    answering,
+    built,
+    observed,
+    tool,
+)
 
 
-@pytest.mark.slow  # some hundred programs
-class TestGcloud(AdapterContract):
+@pytest.mark.slow  # some hundred programs each
+@pytest.mark.parametrize(("recipe", "target"), ALL)
+class TestRecipes(AdapterContract):
     @pytest.fixture
-    def harness(self, tmp_path: Path) -> Harness:
-        return RecipeHarness(tmp_path, "gcloud-mig", MIG)
-
-
-@pytest.mark.slow  # likewise
-class TestAz(AdapterContract):
-    @pytest.fixture
-    def harness(self, tmp_path: Path) -> Harness:
-        return RecipeHarness(tmp_path, "az-vmss", VMSS)
-
-
-@pytest.mark.slow  # likewise
-@pytest.mark.parametrize("tool", ["hcloud", "doctl"])
-class TestCloudServers(AdapterContract):
-    @pytest.fixture
-    def harness(self, tmp_path: Path, tool: str) -> Harness:
-        harness = RecipeHarness(tmp_path, f"cloud-servers {tool}", SERVERS)
-        harness.chooses_victims = True
-        return harness
-
-
-def tool(recipe: str) -> str:
-    """Return the tool that a recipe runs: `gcloud` for gcloud-mig, `hcloud` for `cloud-servers hcloud`."""
-    program, _, named = recipe.partition(" ")
-    return named or program.partition("-")[0]
-
-
-def built(folder: Path, recipe: str, path: str | None = None) -> CommandAdapter:
-    """Return the adapter with this recipe. `path`: its PATH; None: the tools in the folder come first."""
-    groups, (program, *more) = folder / "options.json", recipe.split()
-    groups.write_text(json.dumps(GROUPS))
-    more += [str(groups)] if more else []
-    observe, scale = ((str(EXAMPLES / program), verb, *more) for verb in ("observe", "scale"))
-    return build(observe, scale, folder, {"PATH": path or f"{folder}:{os.environ['PATH']}"})
-
-
-def observed(folder: Path, recipe: str, text: str, target: TargetRef) -> TargetState | TargetError:
-    """Return what the recipe makes of this script in the tool's place."""
-    script(folder, text, tool(recipe))
-    return built(folder, recipe).observe([target], call())[target]
-
-
-def answering(**verbs: Any) -> str:
-    """Return a script that prints this JSON for each verb."""
-    cases = "".join(
-        f"*' {verb.replace('_', '-')} '*) echo '{json.dumps(answer)}';;\n" for verb, answer in verbs.items()
-    )
-    return f'case "$* " in\n{cases}*) exit 3;;\nesac'
+    def harness(self, tmp_path: Path, recipe: str, target: TargetRef) -> Harness:
+        return RecipeHarness(tmp_path, recipe, target)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +52,16 @@ def answering(**verbs: Any) -> str:
         ("az-vmss", VMSS, "Please run 'az login' to setup account.", TargetForbidden),
         ("az-vmss", VMSS, "(ResourceGroupNotFound) Resource group 'shop' could not be found.", TargetNotFound),
         ("az-vmss", VMSS, "(TooManyRequests) try later", TargetUnavailable),
-        (HCLOUD, SERVERS, "unable to authenticate (unauthorized, 2f1a)", TargetForbidden),
-        (HCLOUD, SERVERS, "limit of 3600 requests per hour reached (rate_limit_exceeded)", TargetUnavailable),
-        (DOCTL, SERVERS, "GET https://api.digitalocean.com/v2/droplets: 401 Unable to authenticate", TargetForbidden),
-        (DOCTL, SERVERS, "GET https://api.digitalocean.com/v2/droplets: 429 Too many requests", TargetUnavailable),
+        (HCLOUD, GROUP, "unable to authenticate (unauthorized, 2f1a)", TargetForbidden),
+        (HCLOUD, GROUP, "limit of 3600 requests per hour reached (rate_limit_exceeded)", TargetUnavailable),
+        (DOCTL, GROUP, "GET https://api.digitalocean.com/v2/droplets: 401 Unable to authenticate", TargetForbidden),
+        (DOCTL, GROUP, "GET https://api.digitalocean.com/v2/droplets: 429 Too many requests", TargetUnavailable),
+        (OPENSTACK, GROUP, "The request you have made requires authentication. (HTTP 401)", TargetForbidden),
+        (OPENSTACK, GROUP, "Missing value auth-url required for auth plugin password", TargetForbidden),
+        (OPENSTACK, GROUP, "Too Many Requests (HTTP 429) (Request-ID: req-1)", TargetUnavailable),
+        (OPENSTACK, GROUP, "Quota exceeded for instances: Requested 1, used 10 of 10 (HTTP 403)", TargetUnavailable),
+        (PVESH, GROUP, "403 Permission check failed (/vms, VM.Audit)", TargetForbidden),
+        (PVESH, GROUP, "cluster not ready - no quorum?", TargetUnavailable),
     ],
 )
 def test_the_tools_own_words_become_an_error_of_the_target(
@@ -131,13 +73,10 @@ def test_the_tools_own_words_become_an_error_of_the_target(
 
 
 @pytest.mark.parametrize(
-    ("recipe", "target"), [("gcloud-mig", MIG), ("az-vmss", VMSS), (HCLOUD, SERVERS), (DOCTL, SERVERS)]
-)
-@pytest.mark.parametrize(
-    ("text", "said"),
+    ("recipe", "target", "text", "said"),
     [
-        ("echo '{}'", "is not as documented ("),
-        ("exec sleep 60", "did not answer in time; choose a longer sync"),
+        *((*one, "echo '{}'", "is not as documented (") for one in ALL if one[0] != PVESH),  # that asks once for all
+        (HCLOUD, GROUP, "exec sleep 60", "did not answer in time; choose a longer sync"),
     ],
 )
 def test_one_target_whose_answer_is_wrong_or_late_costs_no_other(
@@ -149,7 +88,7 @@ def test_one_target_whose_answer_is_wrong_or_late_costs_no_other(
     right = answering(describe={"targetSize": 1}, show={"sku": {"capacity": 1}}, list_instances=instances, list=[])
     script(tmp_path, f'case "$* " in *other*) {text};; *) {right};; esac', tool(recipe))
     found = built(tmp_path, recipe).observe([target, other], call())
-    size = 0 if target == SERVERS else 1  # its size is the number of servers
+    size = 0 if recipe in LABELLED else 1  # a group's size is the number of its machines
     assert found[target] == TargetState(size, 0, ())
     assert isinstance(found[other], TargetUnavailable)
     assert said in str(found[other])
@@ -188,54 +127,29 @@ def test_machines_of_a_scale_set_that_come_go_and_fail(tmp_path: Path) -> None:
     assert (found.replicas, found.status_replicas) == (2, 1)
 
 
-def server(name: str, number: int, status: str = "running", *, kept: bool = False) -> dict[str, Any]:
-    """Return a server as Hetzner Cloud describes it: without networks. A higher number is newer."""
-    return {
-        "created": f"2026-01-30T23:50:0{number}Z",
-        "id": number,
-        "name": name,
-        "private_net": None,
-        "protection": {"delete": kept, "rebuild": False},
-        "public_net": {"ipv4": None, "ipv6": None},
-        "status": status,
-    }
-
-
-def test_servers_that_come_and_go(tmp_path: Path) -> None:
-    states = {"web-a": "running", "web-b": "initializing", "web-c": "off", "web-d": "deleting"}
-    servers = [server(name, number, status) for number, (name, status) in enumerate(states.items())]
-    found = observed(tmp_path, HCLOUD, answering(list=servers), SERVERS)
+def test_machines_of_a_flexible_scale_set_that_come_go_and_fail(tmp_path: Path) -> None:
+    """Their power state is not asked: it would take a request for each."""
+    states = {"a": "Creating", "b": "Deleting", "c": "Failed", "d": "Updating", "e": "Succeeded"}
+    machines = [{"name": name, "provisioningState": now, "osProfile": None} for name, now in states.items()]
+    text = answering(show={"orchestrationMode": "Flexible", "sku": {"capacity": 4}}, list=machines)
+    found = observed(tmp_path, "az-vmss", text, FLEXIBLE)
     assert isinstance(found, TargetState)
-    assert (found.replicas, [(one.name, str(one.phase), one.detail) for one in found.instances]) == (
-        3,
-        [("web-a", "Running", ""), ("web-b", "Pending", "initializing"), ("web-c", "Pending", "off")],
-    )
+    phases = [(str(one.phase), one.deleting) for one in found.instances]
+    assert phases == [
+        *(("Pending", False), ("Pending", True), ("Failed", False)),
+        *(("Running", False), ("Running", False)),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("victims", "size", "deleted"),
-    [((), 2, {"3"}), (("web-b",), 1, {"2", "3"}), (("web-a", "web-b"), 2, {"2"})],
-    ids=["the newest", "the victim first", "a protected one stays"],
-)
-def test_servers_are_deleted_by_rank(tmp_path: Path, victims: tuple[str, ...], size: int, deleted: set[str]) -> None:
-    servers = [server("web-a", 1, kept=True), server("web-b", 2), server("web-c", 3)]
-    text = f'case "$2" in delete) echo "$3" >> {tmp_path}/deleted;; *) {answering(list=servers)};; esac'
-    script(tmp_path, text, "hcloud")
-    change = ScaleChange("1", size, 3, None, "a test says so", victims)
-    assert built(tmp_path, HCLOUD).scale(SERVERS, change, call()) == Written(size)
-    assert set((tmp_path / "deleted").read_text().split()) == deleted
+def test_a_flexible_scale_set_without_a_model_cannot_be_scaled(tmp_path: Path) -> None:
+    """Its machines were created one by one."""
+    found = observed(tmp_path, "az-vmss", answering(show={"orchestrationMode": "Flexible", "sku": None}), FLEXIBLE)
+    assert isinstance(found, TargetNotScalable)
+    assert "no model" in str(found)
 
 
-def test_protected_servers_hold_a_scale_in_below_them(tmp_path: Path) -> None:
-    """No server is deleted then."""
-    servers = [server("web-a", 1, kept=True), server("web-b", 2)]
-    script(tmp_path, f'case "$2" in delete) exit 3;; *) {answering(list=servers)};; esac', "hcloud")
-    held = built(tmp_path, HCLOUD).scale(SERVERS, ScaleChange("1", 0, 2, None, "a test says so"), call())
-    assert isinstance(held, Held)
-    assert held.hold.message == "only 1 servers are not protected from deletion"
-
-
-def test_a_tool_that_is_not_installed_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("recipe", "target"), ALL)
+def test_a_tool_that_is_not_installed_is_named(tmp_path: Path, recipe: str, target: TargetRef) -> None:
     python = Path(sys.executable).parent
-    found = built(tmp_path, HCLOUD, str(python)).observe([SERVERS], call())[SERVERS]
-    assert str(found) == "hcloud is not installed, or not in the PATH of `env`; install it"
+    found = built(tmp_path, recipe, str(python)).observe([target], call(60))[target]
+    assert str(found) == f"{tool(recipe)} is not installed, or not in the PATH of `env`; install it"
