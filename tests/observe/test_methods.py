@@ -227,4 +227,4 @@ def test_the_second_method_has_the_time_that_is_left() -> None:
     with answering(answer) as fake:
         source = Source(fake)
         with pytest.raises(MetricError, match="answered HTTP 403 to POST"):
-            source.client.query(LONG, NOW, call(0.5).deadline)
+            source.client.query(LONG, NOW, call(5).deadline)

@@ -215,7 +215,7 @@ def test_a_write_without_an_answer_is_of_unknown_outcome(
 ) -> None:
     """The message says so, the write is not repeated, and the next observation shows its result."""
     cloud.server.faults.faults.append(Fault("SetDesiredCapacity", delay_seconds=60))
-    outcome = connection.scale("faulty", at_one, 3, seconds=_DEADLINE_SECONDS)
+    outcome = connection.scale("faulty", at_one, 3, seconds=6)
     assert isinstance(outcome, TargetUnavailable)
     assert "unknown" in str(outcome)
     assert cloud.server.count("SetDesiredCapacity") == 1
@@ -294,7 +294,7 @@ def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Con
     other.state("calm")
     for _ in range(3):
         cloud.server.refuse("DescribeAutoScalingGroups", "Throttling", "Rate exceeded")
-        one.look("calm", 2)
+        one.look("calm", 4)
         cloud.server.faults.faults.clear()
     shared = shared_budget("autoscaling", cloud.server.url, None, "eu-west-1")
     assert isinstance(shared, Budget)

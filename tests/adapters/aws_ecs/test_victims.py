@@ -126,7 +126,7 @@ def test_a_crash_between_protection_and_size_costs_the_victims_nothing(cloud: Cl
     cloud.create("shop/web", 4)
     before = ids(cloud, "shop/web")
     cloud.server.refuse("ecs:UpdateService", "ThrottlingException", times=100)
-    outcome = connection.scale("shop/web", connection.state("shop/web"), 3, seconds=1, victims=tuple(before))
+    outcome = connection.scale("shop/web", connection.state("shop/web"), 3, seconds=6, victims=tuple(before))
     assert isinstance(outcome, TargetNotWritten)
     assert set(protected(cloud, "shop/web")) == set(before[1:])
     cloud.server.faults.faults.clear()

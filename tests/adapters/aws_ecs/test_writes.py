@@ -48,6 +48,6 @@ def test_an_error_of_a_write_is_what_it_is(
     cloud.create("shop/web", 2)
     seen = connection.state("shop/web")
     cloud.server.refuse("ecs:UpdateService", code, status=status)
-    found = connection.scale("shop/web", seen, 3, seconds=2)
+    found = connection.scale("shop/web", seen, 3, seconds=6)
     assert isinstance(found, error)
     assert "nothing was changed" in str(found)

@@ -156,7 +156,7 @@ def test_an_ssh_that_hangs_is_ended_at_the_deadline(
     """It leaves no process."""
     fake_ssh(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 600", monkeypatch)
     with pytest.raises(TargetUnavailable, match="no answer within the cycle's deadline"):
-        connect("ssh://manager").observe([ref("web")], call(1))
+        connect("ssh://manager").observe([ref("web")], call(8))
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 

@@ -82,7 +82,7 @@ def test_a_command_that_does_not_exist_is_a_warning_that_names_it(build: Build) 
 
 def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace_period(build: Build) -> None:
     """A scale-in must end."""
-    harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="1s")
+    harness = build(command=[sys.executable, "-Sc", _STUBBORN], gracePeriod="6s")
     until(lambda: "armed" in harness.log(), "the worker to ignore SIGTERM")
     identity = harness.identities()[0]
     harness.set_size_outside(0)

@@ -49,7 +49,7 @@ def test_a_command_that_starts_is_fine(tmp_path: Path, pool: dict[str, Any]) -> 
     words = [word.replace("{port}", "20000") for word in settings.command]
     words = words if words[0] != "sleep" else ["sleep", "0"]
     environment = {"PATH": "/usr/bin:/bin", **settings.env}
-    assert subprocess.run(words, cwd=tmp_path, env=environment, check=False, timeout=20).returncode == 0
+    assert subprocess.run(words, cwd=tmp_path, env=environment, check=False, timeout=120).returncode == 0
 
 
 @pytest.mark.parametrize(
