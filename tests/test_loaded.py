@@ -1,6 +1,9 @@
 """Which tests depend on the machine's speed is found in their code."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -10,13 +13,15 @@ from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.loaded import depends_on_time
 from tests.waiting import until
 
+ROOT: Final = Path(__file__).parent.parent
+
 
 class _Waits:
     def look(self) -> None:
         until(lambda: True, "nothing")
 
 
-_WAITS = _Waits()
+_INSTANCE = _Waits()
 
 
 def _waits() -> None:
@@ -40,7 +45,7 @@ def _uses_a_function_of_a_module() -> None:
 
 
 def _uses_an_instance() -> None:
-    print(_WAITS)
+    print(_INSTANCE)
 
 
 def _is_on_a_virtual_clock() -> None:
@@ -61,3 +66,19 @@ def _is_on_a_virtual_clock() -> None:
 )
 def test_a_test_that_waits_or_starts_something_is_found(function: Callable[[], None], timed: bool) -> None:
     assert depends_on_time(function) is timed
+
+
+_ELAPSED: Final = re.compile(r"assert .*(?:monotonic|perf_counter|process_time|thread_time)\(\) - \w+ < ([\d.]+)")
+_WAITS: Final = re.compile(r"\b(?:within|within_seconds)=([\d.]+)")
+
+
+@pytest.mark.parametrize(("limit", "least"), [(_ELAPSED, 20), (_WAITS, 60)], ids=["elapsed", "waits"])
+def test_no_test_needs_a_quick_machine(limit: re.Pattern[str], least: float) -> None:
+    """A test with a limit of 10 s failed where 9 s are usual. Count the work instead (`tests/operations.py`)."""
+    quick = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for found in limit.finditer(path.read_text())
+        if float(found[1]) < least
+    ]
+    assert quick == []
