@@ -27,7 +27,7 @@ endif
 .PHONY: help run test test-packages coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
 
 run: $(VENV)/installed ## run a demonstration: Prometheus, workers and the daemon; DEMO_SECONDS=120 limits its time
 	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
@@ -78,7 +78,7 @@ bench-fleet: $(VENV)/installed-dev ## measure 10,000 autoscalers and a million s
 bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
 
-bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to a new instance, beside the Nomad Autoscaler, 35 minutes; ARGS=quick for five
+bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to a new instance, beside the Nomad Autoscaler, 40 minutes; ARGS=quick for eight
 	$(BIN)/python -m bench.reaction $(ARGS)
 
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day

@@ -16,7 +16,7 @@ import pytest
 from bench.fleet.daemon import PERIOD_SECONDS, running_fleet_daemon
 from bench.fleet.world import Fleet, Queries, running_fleet
 from bench.processes import cpu_seconds
-from bench.reaction.parts import parts, ratios, table
+from bench.reaction.parts import SUM, parts, ratio, ratios, table
 from bench.reaction.world import HIGH, LOW, OURS, TARGET, THEIRS, Times, World, running_world
 from tests.waiting import until
 from tools.golang import GoFailed
@@ -24,7 +24,6 @@ from tools.golang import GoFailed
 _QUICK_PERIOD: Final = 5
 _GROUPS: Final = 1_000
 _INSTANCES: Final = 10
-_COST_SECONDS: Final = 60
 
 
 def main(*, quick: bool) -> None:
@@ -32,7 +31,7 @@ def main(*, quick: bool) -> None:
     times, rises = (Times(2, 2, 1), 3) if quick else (Times(15, PERIOD_SECONDS, _QUICK_PERIOD), 12)
     try:
         reactions(times, rises)
-        costs(_GROUPS // 10 if quick else _GROUPS)
+        costs(_GROUPS // 10 if quick else _GROUPS, 15 if quick else 60)
     except GoFailed as error:
         sys.exit(f"the Nomad Autoscaler cannot be built: {error}; install Go, or put nomad-autoscaler on PATH")
     except (AssertionError, pytest.skip.Exception) as error:
@@ -48,9 +47,11 @@ def reactions(times: Times, rises: int) -> None:
         for number, phase in enumerate(phases, 1):
             settle(world, times, phase)
             time.sleep(random.uniform(0, times.scrape))
-            for arm, seconds in rise(world, times, f"rise {number}").items():
+            seen = rise(world, times, f"rise {number}")
+            for arm, seconds in seen.items():
                 found[arm].append(seconds)
-            print(f"rise {number} of {rises}", flush=True)
+            sums = ", ".join(f"{arm} {seconds[SUM]:.1f} s" for arm, seconds in seen.items())
+            print(f"rise {number} of {rises}: {sums}", flush=True)
     print(f"{rises} rises; {times.query}, scraped every {times.scrape} s; every {times.period} s")
     print("\n".join(table(found)))
     print(ratios(found, OURS, THEIRS))
@@ -101,31 +102,31 @@ def _patience(times: Times) -> float:
     return 10 * times.scrape + 4 * times.period + 60
 
 
-def costs(groups: int) -> None:
+def costs(groups: int, seconds: int) -> None:
     """Print CPU seconds of the daemon, and of Prometheus above its scrapes, with the default period and a short one."""
     used: dict[int, list[tuple[float, float]]] = defaultdict(list)
     with running_fleet(groups, _INSTANCES) as fleet:
         rest = cpu_seconds(fleet.prometheus.pid)
-        time.sleep(_COST_SECONDS)
+        time.sleep(seconds)
         rest = cpu_seconds(fleet.prometheus.pid) - rest
         for period in (PERIOD_SECONDS, _QUICK_PERIOD, _QUICK_PERIOD, PERIOD_SECONDS):
-            daemon, prometheus = _cost(fleet, period)
+            daemon, prometheus = _cost(fleet, period, seconds)
             used[period].append((daemon, prometheus - rest))
-    print(f"CPU seconds in {_COST_SECONDS} s, {groups:,} autoscalers of {_INSTANCES} instances, own expressions")
+    print(f"CPU seconds in {seconds} s, {groups:,} autoscalers of {_INSTANCES} instances, own expressions")
     means = {period: [sum(each) / len(each) for each in zip(*some, strict=True)] for period, some in used.items()}
     for period, (daemon, prometheus) in means.items():
         print(f"  every {period:>2} s: daemon {daemon:.2f}, Prometheus' queries {prometheus:.2f}")
     few, many = means[PERIOD_SECONDS], means[_QUICK_PERIOD]
-    print(f"  ratio: daemon {many[0] / few[0]:.2f}, Prometheus' queries {many[1] / few[1]:.2f}")
+    print(f"  ratio: daemon {ratio(many[0], few[0])}, Prometheus' queries {ratio(many[1], few[1])}")
 
 
-def _cost(fleet: Fleet, period: int) -> tuple[float, float]:
+def _cost(fleet: Fleet, period: int, seconds: int) -> tuple[float, float]:
     """Return the CPU seconds of a daemon and of Prometheus."""
     with running_fleet_daemon(fleet.configuration(Queries.OWN, controller={"syncPeriod": f"{period}s"})) as daemon:
         daemon.calm(2)
         pids = daemon.process.pid, fleet.prometheus.pid
         before = [cpu_seconds(pid) for pid in pids]
-        time.sleep(_COST_SECONDS)
+        time.sleep(seconds)
         first, second = (cpu_seconds(pid) - used for pid, used in zip(pids, before, strict=True))
     return first, second
 

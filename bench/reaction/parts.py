@@ -35,12 +35,14 @@ def table(found: Mapping[str, Sequence[Mapping[str, float]]]) -> list[str]:
 
 
 def ratios(found: Mapping[str, Sequence[Mapping[str, float]]], arm: str, other: str) -> str:
-    """Return a line with the ratio of two arms' medians in each part; a dash where the other's is under 50 ms."""
-    shown = []
-    for part in (*PARTS, SUM):
-        above, below = (median(reaction[part] for reaction in found[each]) for each in (arm, other))
-        shown.append(f"{above / below:.2f}" if below >= 0.05 else "-")
-    return _line(f"{arm} / {other}", shown)
+    """Return a line with the ratio of two arms' medians in each part."""
+    medians = [[median(reaction[part] for reaction in found[each]) for part in (*PARTS, SUM)] for each in (arm, other)]
+    return _line(f"{arm} / {other}", [ratio(*pair) for pair in zip(*medians, strict=True)])
+
+
+def ratio(above: float, below: float) -> str:
+    """Return the ratio of two times in seconds as text; a dash if the second is under 50 ms."""
+    return f"{above / below:.2f}" if below >= 0.05 else "-"
 
 
 def _line(first: str, rest: Sequence[str]) -> str:
