@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Engine, event, text
 
 from autoscaler.record.database import Database
+from tests.waiting import until
 
 
 @contextmanager
@@ -28,7 +29,9 @@ def held_after(engine: Engine, beginning: str) -> Iterator[tuple[threading.Event
 def until_blocked(database: Database, transactions: int = 1) -> None:
     """Wait until so many transactions of this test wait for a lock."""
     query = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'")
-    while True:
+
+    def wait() -> bool:
         with database.writing() as connection:
-            if connection.execute(query).scalar_one() >= transactions:
-                return
+            return bool(connection.execute(query).scalar_one() >= transactions)
+
+    until(wait, "waiting transactions")

@@ -1,6 +1,8 @@
 """A state of an older version is migrated in the transaction in which a daemon begins to lead it."""
 
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -10,6 +12,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, ManualControls, Notice, NoticeType, Pause
 from autoscaler.record import State, schema, versions
+from autoscaler.record.database import Database, locate
+from tests.record.blocked import until_blocked
 from tests.record.conftest import Opener, in_threads
 from tests.record.hosts import SECONDS, Host, Hosts, two
 from tests.record.samples import FLEET, at, decision, keep, scaler
@@ -155,7 +159,9 @@ def test_a_migrated_state_takes_no_commit_of_the_older_leader(hosts: Hosts) -> N
 
 
 @pytest.mark.slow
-def test_a_migration_waits_for_a_commit_that_is_under_way(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_waits_for_a_commit_that_is_under_way(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Both lock tables. In opposite orders, PostgreSQL would end one of them."""
     begun, migrating = Event(), Event()
 
@@ -175,7 +181,9 @@ def test_a_migration_waits_for_a_commit_that_is_under_way(hosts: Hosts, monkeypa
     with in_threads([take]) as raised, old.state._database.writing() as connection:
         old.state._context.fence(connection, ledger.name, ledger.generation, ledger._epoch)
         begun.set()
-        assert not migrating.wait(1)
+        with closing(Database(locate(hosts.plain_url, tmp_path))) as onlooker:
+            until_blocked(onlooker)
+        assert not migrating.is_set()
         connection.execute(text("SELECT 1 FROM spec"))
     assert raised == []
     assert new.leads
