@@ -7,7 +7,7 @@ service itself count (`deploy.labels` in a stack): those of its containers chang
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from adapters.docker_swarm.raw import Raw, unavailable_if_malformed
@@ -24,6 +24,8 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _WORDS: Final = {"true": True, "false": False}
 _SHOWN: Final = 64
 """Characters of a label or a value in a message."""
+_LISTED: Final = 5
+"""Unknown labels in a message."""
 _MAX_PROBLEMS: Final = 20
 OF_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "min": ("minReplicas",),
@@ -108,14 +110,16 @@ def body_of(labels: Mapping[str, str]) -> AutoscalerBody | None:
 def _of_flat(labels: Mapping[str, str]) -> AutoscalerBody:
     body: dict[str, Any] = {}
     metrics: defaultdict[int, dict[str, str]] = defaultdict(dict)
-    problems = []
+    unknown: list[str] = []
     for label, text in sorted(labels.items()):
-        if match := _METRIC.fullmatch(label):
+        match = _METRIC.fullmatch(label)
+        if match and match[2] in (*_FRAME, *OF_METRIC):
             metrics[int(match[1])][match[2]] = text
         elif label in OF_SERVICE:
             _put(body, OF_SERVICE[label], text)
         else:
-            problems.append(f"{_shown(label)}: unknown label; known: {_known(OF_SERVICE)}, {_PREFIX}metrics.0.expr …")
+            unknown.append(_shown(label))
+    problems = [_unknown(unknown)] if unknown else []
     if "max" not in labels:
         problems.append(f"{_PREFIX}max: is missing; write the largest number of replicas")
     if not metrics:
@@ -134,9 +138,6 @@ def _of_flat(labels: Mapping[str, str]) -> AutoscalerBody:
 def _problems_of(number: int, given: Mapping[str, str]) -> Iterator[str]:
     """Yield what is wrong with the labels of one metric."""
     prefix = f"metrics.{number}."
-    for label in given.keys() - OF_METRIC.keys() - {*_FRAME}:
-        known = ", ".join((*_FRAME, *OF_METRIC))
-        yield f"{_shown(prefix + label)}: unknown label; known after {_PREFIX}{prefix[:-1]}: {known}"
     if "expr" not in given:
         yield f"{_shown(prefix + 'expr')}: is missing; write the query"
     if ("target" in given) == ("utilization" in given):
@@ -151,8 +152,9 @@ def _metric(number: int, given: Mapping[str, str]) -> dict[str, Any]:
     kind, name = given.get("type", "Resource" if is_share else "External"), given.get("name", f"metric-{number}")
     body: dict[str, Any] = {"name": name} if kind == "Resource" else {"metric": {"name": name}}
     body["target"] = {"type": "Utilization" if is_share else "AverageValue"}
-    for label in OF_METRIC.keys() & given.keys():
-        _put(body, OF_METRIC[label], given[label])
+    for label, key in OF_METRIC.items():
+        if label in given:
+            _put(body, key, given[label])
     return {"type": kind, _TYPES[kind]: body}
 
 
@@ -168,5 +170,9 @@ def _shown(label: str) -> str:
     return f"{_PREFIX}{label}"[:_SHOWN]
 
 
-def _known(labels: Collection[str]) -> str:
-    return ", ".join(f"{_PREFIX}{each}" for each in labels)
+def _unknown(labels: Sequence[str]) -> str:
+    """Return that these labels are unknown, and which are known."""
+    more = len(labels) - _LISTED
+    shown = ", ".join(labels[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    of_service, of_metric = ", ".join(f"{_PREFIX}{each}" for each in OF_SERVICE), ", ".join((*_FRAME, *OF_METRIC))
+    return f"{shown}: unknown; known are {of_service}, and after {_PREFIX}metrics.N. {of_metric}"

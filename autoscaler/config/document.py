@@ -273,7 +273,7 @@ def _composed(text: str, file: str, first_line: int) -> Node | None:
         message = f"the file holds more than {MAX_VALUES:,} keys and values; split it"
     except ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
-        message = f"the file holds a character that YAML does not allow ({error.reason}); remove it"
+        message = f"the text holds a character that YAML does not allow ({error.reason}); remove it"
         line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
     except yaml.MarkedYAMLError as error:
         if (error.problem or "").startswith(_OF_ESCAPES) and (joined := _with_joined_pairs(text)) != text:

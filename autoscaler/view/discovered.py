@@ -9,7 +9,7 @@ class DiscoveredPolicy(Document):
     """One policy of a back end."""
 
     target: str
-    """CONNECTION/NAMESPACE/NAME of its target."""
+    """CONNECTION/NAMESPACE/NAME of its target, or CONNECTION/NAME."""
     autoscaler: str | None
     """The autoscaler that it is, or that its last good version is; null: it is refused."""
     dry_run: bool
