@@ -137,12 +137,13 @@ def booted(folder: Path) -> Iterator[Machine]:
 def _debian() -> Path:
     """Return a minimal Debian with systemd. It is built once; other processes wait for it.
 
-    Debian's Prometheus is not installed, but its packages are there, so that apt can install it without a network.
+    Debian's Prometheus and Ansible are not installed, but their packages are there: apt can install them without a
+    network.
     """
     fetch = "apt-get install --yes --no-install-recommends --download-only"
     making = (
         "mmdebstrap", "--variant=minbase", "--include=systemd,dbus,python3", "--skip=cleanup/apt",
-        f'--customize-hook=chroot "$1" {fetch} prometheus',
+        f'--customize-hook=chroot "$1" {fetch} prometheus ansible-core python3-apt',
         # They would wait for a network and delay the boot or the test's own apt.
         '--customize-hook=chroot "$1" systemctl mask apt-daily.timer apt-daily-upgrade.timer',
         _release(),
