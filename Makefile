@@ -78,7 +78,7 @@ bench-fleet: $(VENV)/installed-dev ## measure 10,000 autoscalers and a million s
 bench-nomad: $(VENV)/installed-dev ## measure 1,000 groups on a real Nomad; ARGS="--groups 100 --cycles 2" for less
 	$(BIN)/python -m bench.nomad $(ARGS)
 
-bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to a new instance, beside the Nomad Autoscaler, 40 minutes; ARGS=quick for eight
+bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to a new instance, beside the Nomad Autoscaler, 40 minutes; ARGS=quick for six
 	$(BIN)/python -m bench.reaction $(ARGS)
 
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
