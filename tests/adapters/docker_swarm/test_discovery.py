@@ -15,7 +15,7 @@ from autoscaler.target import AutoscalerBody
 from tests.adapters.docker_swarm.build import Connect, call, says
 from tests.adapters.docker_swarm.samples import service
 from tests.daemon.running import RunningDaemon, running_daemon
-from tests.servers.docker import Engine
+from tests.servers.docker import Engine, wait_for
 from tests.servers.faults import Fault, Faults, running_faults
 
 BODY: Final = "{maxReplicas: 3, metrics: []}"
@@ -151,12 +151,16 @@ def size(engine: Engine, name: str) -> int:
 
 def set_labels(engine: Engine, name: str, labels: Mapping[str, str]) -> None:
     """Replace all labels of a service, as a deployment of its stack would."""
-    found = engine.client.inspect_service(name)
-    url = f"{engine.client.base_url}/v{engine.client.api_version}/services/{found['ID']}/update"
-    answer = engine.client.post(
-        url, params={"version": found["Version"]["Index"]}, json={**found["Spec"], "Labels": dict(labels)}
-    )
-    assert answer.ok, answer.text
+
+    def sent() -> bool:
+        found = engine.client.inspect_service(name)
+        url = f"{engine.client.base_url}/v{engine.client.api_version}/services/{found['ID']}/update"
+        spec = {**found["Spec"], "Labels": dict(labels)}
+        answer = engine.client.post(url, params={"version": found["Version"]["Index"]}, json=spec)
+        assert answer.ok or "out of sequence" in answer.text, answer.text
+        return bool(answer.ok)
+
+    wait_for(sent, f"other labels of {name}")  # the engine itself may be faster
 
 
 @pytest.mark.slow
