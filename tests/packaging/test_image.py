@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.packaging.artefacts import PROJECT, checked, image
 from tests.servers.docker import Engine, running_engine, wait_for
@@ -124,6 +125,13 @@ def test_the_example_stack_scales_a_service_of_its_swarm(engine: Engine, prometh
             wait_for(lambda: not of_the_stack(), "the daemon to be gone")
 
 
+def _is_ready(web: str) -> bool:
+    try:
+        return requests.get(f"http://{web}/-/ready", timeout=30).ok
+    except requests.ConnectionError:
+        return False
+
+
 def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus: str, tmp_path: Path) -> None:
     """ACLs are enabled: the task has its own token, and the policy is the one beside the job."""
     state, agent = tmp_path / "state", tmp_path / "agent"
@@ -143,8 +151,11 @@ def test_the_example_job_scales_a_group_of_its_nomad(engine: Engine, prometheus:
         nomad.command(
             "acl", "policy", "apply", "-namespace", "default", "-job", "autoscaler", "autoscaler", "nomad-policy.hcl"
         )
+        job = ("-var", f"image={NAME}", "-var", 'datacenters=["dc1"]', "nomad-job.hcl")
+        assert "Job validation successful" in nomad.command("job", "validate", *job)
         try:
-            nomad.command("job", "run", "-detach", "-var", f"image={NAME}", "nomad-job.hcl")
+            nomad.command("job", "run", "-detach", *job)
+            nomad.wait(lambda: _is_ready(web), "the daemon's /-/ready")
             nomad.wait(
                 lambda: [each["ClientStatus"] for each in nomad.allocations("web")].count("running") == 3,
                 "three workers",
