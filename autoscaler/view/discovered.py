@@ -1,4 +1,4 @@
-"""The origins of autoscalers outside the main file, and what became of each: teams' files, and discovered policies."""
+"""The origins of autoscalers outside the main file, and what became of each: teams' files, and policies and labels."""
 
 from datetime import datetime
 

@@ -159,7 +159,7 @@ class Reads:
     def list_discovered(self) -> DiscoveredList:
         """The scaling policies that were discovered, and what became of each."""
         if self._discovered is None:
-            raise NoDaemon("the state does not have the discovered policies; start the daemon")
+            raise NoDaemon("the state does not have the discovered autoscalers; start the daemon")
         return self._discovered()
 
     def _scalers(self) -> Mapping[str, Autoscaler] | None:

@@ -72,7 +72,7 @@ def test_without_a_daemon_it_says_that_only_a_daemon_knows(offline: Scene) -> No
     """The state has autoscalers, not policies."""
     said = offline.run("get", "--discovered")
     assert said.code == 1
-    assert "the state does not have the discovered policies; start the daemon" in said.err
+    assert "the state does not have the discovered autoscalers; start the daemon" in said.err
 
 
 @pytest.mark.parametrize("more", [["web"], ["-l", "team=shop"], ["-w"], ["-o", "name"], ["-o", "size"]])

@@ -334,7 +334,7 @@ def test_discovered_policies_are_on_the_status_page(site: Served) -> None:
     assert 'nomad/shop/&lt;b&gt;/q: <span class="quiet">check &lt;c&gt;: it is left out</span>' in status
     assert "shop: HTTP 403" in status
     site.daemon.discovered = DiscoveredList()
-    assert "Discovered policies" not in site.get("/status").text
+    assert "Discovered autoscalers" not in site.get("/status").text
 
 
 def test_a_page_shows_twelve_instances_and_counts_the_others(tmp_path: Path) -> None:
