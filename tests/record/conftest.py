@@ -27,6 +27,9 @@ def url(request: pytest.FixtureRequest) -> str | None:
     return None if request.param == "sqlite" else empty_state(request.getfixturevalue("postgresql"))
 
 
+_LASTING = LeaseOptions(timedelta(days=20), timedelta(days=10))
+
+
 class Opener:
     """Opens the state under test, and closes whatever is still open at the end."""
 
@@ -34,12 +37,16 @@ class Opener:
         self.url, self.folder = url, folder
         self._open: list[State | Archive] = []
 
-    def state(self, retention: Retention = Retention(), clock: Clock | None = None) -> State:  # noqa: B008 - it is frozen
+    def state(
+        self,
+        retention: Retention = Retention(),  # noqa: B008 - it is frozen
+        clock: Clock | None = None,
+        options: LeaseOptions = _LASTING,
+    ) -> State:
         """Open the state as the daemon does. On PostgreSQL it leads, unless another daemon does.
 
-        If a test advances the `clock`, the lease is not renewed meanwhile, so it lasts for days.
+        The lease is not renewed while a test advances the `clock`, or a busy machine is slow, so it lasts for days.
         """
-        options = None if clock is None else LeaseOptions(timedelta(days=20), timedelta(days=10))
         state = State.open(self.url, self.folder, retention, clock, options)
         self._open.append(state)
         if state.lease is not None:

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
-from autoscaler.record import Ledger, State
+from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.record.daemons import NOW
 from autoscaler.record.database import Database, locate
 from autoscaler.record.fence import fence, next_epoch
@@ -105,7 +105,7 @@ def test_a_commit_waits_for_another_process_only_for_a_time(postgresql_opener: O
 
 def test_waits_are_bounded_by_default(postgresql_opener: Opener) -> None:
     """PostgreSQL sets no limit. A daemon that is stopped within a commit delays others for its lease at most."""
-    with postgresql_opener.state()._database.writing() as connection:
+    with postgresql_opener.state(options=LeaseOptions())._database.writing() as connection:
         limits = [
             connection.execute(text(f"SHOW {name}")).scalar_one()
             for name in ("lock_timeout", "idle_in_transaction_session_timeout")
