@@ -87,7 +87,7 @@ class Policies:
 
 
 def after(
-    known: Origins, answer: Discovery | TargetError, namespaces: Collection[str], now: datetime, connection: str = ""
+    known: Origins, answer: Discovery | TargetError, namespaces: Collection[str], now: datetime, connection: str
 ) -> Finding:
     """Return what is known after an answer for these namespaces; without any, for the targets of the connection.
 

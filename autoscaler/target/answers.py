@@ -157,7 +157,7 @@ def checked_discovery(answer: object, connection: str, namespaces: Collection[st
             policies[target] = _policy(policy)
         else:
             what = f"`{plain(target.name, _SHOWN)}` is left out; give it a printable name of at most 1 KiB"
-            failures.setdefault(target.namespace or "", TargetNotScalable(what))
+            failures.setdefault(target.namespace or connection, TargetNotScalable(what))
     return Discovery(policies, failures)
 
 

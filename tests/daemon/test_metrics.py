@@ -54,10 +54,10 @@ def test_metrics_show_a_rescale_from_the_query_to_the_write(folder: Path, port: 
             'autoscaler_tick_duration_seconds_count{adapter="local"} > 2',
             'autoscaler_tick_duration_seconds_sum{adapter="local"} > 0',
             'autoscaler_tick_lateness_seconds_sum{adapter="local"} > 0',
-            'autoscaler_missed_ticks_total{adapter="local"} >= 0',  # a busy machine may miss some
+            'autoscaler_missed_ticks_total{adapter="local"}',  # a busy machine may miss some
             'autoscaler_shard_hung{adapter="local"} == 0',
             'autoscaler_query_duration_seconds_sum{prometheus="default"} > 0',
-            'autoscaler_query_failures_total{prometheus="default"} >= 0',
+            'autoscaler_query_failures_total{prometheus="default"}',
             'autoscaler_adapter_call_duration_seconds_count{adapter="local", operation="observe"} > 2',
             'autoscaler_adapter_call_duration_seconds_count{adapter="local", operation="scale"} == 1',
             "autoscaler_state_size_bytes > 0",

@@ -24,12 +24,13 @@ BOTH: Final = looks.after(
     Discovery({WEB: {"Max": 3}, API: {"Max": 5}}, {}),
     ["shop"],
     NOW - timedelta(minutes=1),
+    "nomad",
 ).origins
 
 
 def after(policies: Mapping[TargetRef, Any], failures: Mapping[str, TargetError] | None = None) -> Finding:
     """Return what is known after an answer for the namespace of BOTH."""
-    return looks.after(BOTH, Discovery(policies, failures or {}), ["shop"], NOW)
+    return looks.after(BOTH, Discovery(policies, failures or {}), ["shop"], NOW, "nomad")
 
 
 def policies(known: Finding) -> Mapping[Key, Policy]:
@@ -76,7 +77,7 @@ def test_a_namespace_that_fails_keeps_its_policies() -> None:
 
 def test_a_failed_call_keeps_everything() -> None:
     """There is no new time of an answer."""
-    found = looks.after(BOTH, TargetUnavailable("down"), ["shop"], NOW)
+    found = looks.after(BOTH, TargetUnavailable("down"), ["shop"], NOW, "nomad")
     assert found == Finding(BOTH, {"shop": "down"})
 
 
@@ -95,4 +96,4 @@ def test_targets_without_namespaces_are_kept_while_their_back_end_is_silent() ->
 
 def test_the_policies_of_a_namespace_that_is_not_granted_are_let_go() -> None:
     """Also while the back end does not answer: the operator has taken the grant back."""
-    assert looks.after(BOTH, TargetUnavailable("down"), ["pay"], NOW).origins.table == {}
+    assert looks.after(BOTH, TargetUnavailable("down"), ["pay"], NOW, "nomad").origins.table == {}

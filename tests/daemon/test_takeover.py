@@ -81,7 +81,7 @@ def test_a_lone_daemon_that_resigned_leads_again(hosts: Hosts) -> None:
     assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
 
 
-def test_a_standby_leads_soon_after_a_kill(hosts: Hosts) -> None:
+def test_a_standby_leads_after_a_kill(hosts: Hosts) -> None:
     """It waits for the end of a lease of seconds; tests/record/test_lease.py holds the times, on a virtual clock."""
     one, two = hosts.start("one", QUICK, **ONE_STEP), hosts.start("two", QUICK, **ONE_STEP)
     one.daemon.wait_for("decision", autoscaler=WEB, written=2)

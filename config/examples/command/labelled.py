@@ -32,7 +32,10 @@ def options(group):
 
 
 def answer_for_groups(errors, machines, create, delete, start=None, parallel=8):
-    """Answer the request. `machines(group)` lists them, `create(group, name)`, `delete` and `start` change one."""
+    """Answer the request. `machines(group)` lists the machines; `create(group, name)`, `delete` and `start` change one.
+
+    `start` is for a cloud with stopped machines. `parallel`: how many are changed at once.
+    """
 
     def state(target):
         found = machines(target["name"])
