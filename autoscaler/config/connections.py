@@ -110,9 +110,8 @@ def _common_of(loc: Loc, section: Mapping[str, Any], kind: type[Adapter], proble
     common = problems.read(Common, given, loc) or Common()
     for key in ("policies", "labels"):
         if common.discover is not None and getattr(common.discover, key) and key not in kind.discover_keys:
-            message = (
-                f"a connection of type {section['type']!r} has none; write {' or '.join(sorted(kind.discover_keys))}"
-            )
+            others = " or ".join(f"{other}: true" for other in sorted(kind.discover_keys))
+            message = f"a connection of type {section['type']!r} has none; write {others}"
             problems.add((*loc, "discover", key), message, of_key=True)
     return common
 

@@ -242,7 +242,8 @@ def _words(error: BaseException) -> str:
 def _undiscovered(connection: DiscoveringConnection) -> str:
     others = f" and {connection.failing - 1} more" if connection.failing > 1 else ""
     why = f"{connection.failures[0]}{others}"
-    return f"connection {connection.name} does not tell all its policies: {why}; those known stay in force"
+    what = f"connection {connection.name}: not all of its autoscalers could be discovered; those known stay in force"
+    return f"{what}: {why}"
 
 
 def _warned(warnings: Mapping[str, str]) -> Iterator[str]:

@@ -37,17 +37,21 @@ def discovered_list(origins: Origins | None, unserved: Mapping[str, Sequence[Pro
 
 
 def connection_row(
-    name: str, at: datetime | None, failures: Sequence[str], policies: Sequence[DiscoveredPolicy]
+    name: str, at: datetime | None, failures: Mapping[str, str], policies: Sequence[DiscoveredPolicy]
 ) -> DiscoveringConnection:
-    """Return the row of a connection, with the numbers of its policies."""
+    """Return the row of a connection, with the numbers of its policies. `failures`: place -> why nothing new is known.
+
+    A failure of the whole connection has its name, which is not repeated.
+    """
+    texts = [why if where == name else f"{where}: {why}" for where, why in failures.items()]
     mine = [each for each in policies if each.target.startswith(f"{name}/")]
     return DiscoveringConnection(
         name=name,
         at=at,
         found=len(mine),
         refused=sum(each.refused is not None for each in mine),
-        failing=len(failures),
-        failures=tuple([plain(each) for each in failures[:_MAX_SHOWN]]),
+        failing=len(texts),
+        failures=tuple([plain(each) for each in texts[:_MAX_SHOWN]]),
     )
 
 

@@ -124,9 +124,10 @@ class Outside:
         rows = []
         for name, one in sorted(self._sources.items()):
             if isinstance(one.source, Policies):
-                failures = [f"{where}: {error}" for where, error in one.failures.items()]
+                failures = one.failures
                 if one.looking is not None and now - one.begun > _HANGS_AFTER_SECONDS:
-                    failures.insert(0, f"its adapter has not answered for {now - one.begun:.0f} s")
+                    others = {where: why for where, why in failures.items() if where != name}
+                    failures = {name: f"its adapter has not answered for {now - one.begun:.0f} s"} | others
                 rows.append(connection_row(name, one.at, failures, found.policies))
         return found.model_copy(update={"connections": tuple(rows)})
 

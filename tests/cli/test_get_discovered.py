@@ -63,7 +63,7 @@ def test_a_connection_that_has_not_answered_yet_is_named(online: ServedScene) ->
         connections=(DiscoveringConnection(name="nomad", at=None, found=0, refused=0, failing=0, failures=()),)
     )
     try:
-        assert "its policies are not read yet" in online.run("get", "--discovered").err
+        assert "its autoscalers are not read yet" in online.run("get", "--discovered").err
     finally:
         online.daemon.discovered = DiscoveredList()
 

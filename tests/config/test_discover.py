@@ -69,4 +69,4 @@ def test_a_type_without_any_refuses_it(load_text: Load) -> None:
 def test_each_type_has_one_kind(load_text: Load, kind: str, key: str, other: str) -> None:
     """Jobs have policies, and services have labels."""
     said = problem(load_text, f"adapters: {{jobs: {{type: {kind}, discover: {{{key}: true}}}}}}{GRANTED}")
-    assert f"adapters.jobs.discover.{key}: a connection of type '{kind}' has none; write {other}" in said
+    assert f"adapters.jobs.discover.{key}: a connection of type '{kind}' has none; write {other}: true" in said

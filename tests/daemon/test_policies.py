@@ -13,6 +13,7 @@ from autoscaler.convert.discovered import Policy
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetRef
 from autoscaler.runtime import policies as looks
+from autoscaler.runtime.discovered_list import connection_row
 from autoscaler.runtime.policies import Finding
 from autoscaler.target import AutoscalerBody, Discovery
 
@@ -92,6 +93,12 @@ def test_targets_without_namespaces_are_kept_while_their_back_end_is_silent() ->
     assert (refused.origins, refused.failures) == (known, {"web": "403"})
     gone = looks.after(known, Discovery({service: TargetNotFound("gone")}, {}), [], NOW, "swarm")
     assert gone.origins.table == {}
+
+
+def test_a_failure_of_a_connection_names_it_once() -> None:
+    """Its row and its problem begin with the name."""
+    row = connection_row("swarm", None, {"swarm": "no answer", "web": "403"}, ())
+    assert (row.failures, row.failing) == (("no answer", "web: 403"), 2)
 
 
 def test_the_policies_of_a_namespace_that_is_not_granted_are_let_go() -> None:

@@ -24,7 +24,7 @@ def discovery_notes(found: DiscoveredList) -> Iterator[str]:
     """Yield the failures, and the connections that have not answered yet."""
     for each in found.connections:
         if each.at is None and not each.failures:
-            yield f"connection {each.name}: its policies are not read yet"
+            yield f"connection {each.name}: its autoscalers are not read yet"
         for failure in each.failures:
             yield f"connection {each.name}: {failure}"
 
