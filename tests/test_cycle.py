@@ -6,7 +6,7 @@ from autoscaler import cycle
 from autoscaler.decide import apply_outcome
 from autoscaler.errors import StateError
 from autoscaler.model import Call, Written
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 SCALERS = (scaler("a"), scaler("b"), scaler("c"))

@@ -24,8 +24,8 @@ from autoscaler.model import (
 )
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import FakeClock
 from tests.decisions import NOW, decision, rescale
-from tests.schedule.clock import FakeClock
 
 CALL = Call(NOW, deadline=10.0)
 

@@ -11,8 +11,8 @@ from autoscaler.model import Call, Decision, Outcome, ScaleChange, ScaleOutcome,
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import spawn
+from tests.clocks import FakeClock
 from tests.decisions import NOW, rescale
-from tests.schedule.clock import FakeClock
 from tests.waiting import PATIENCE_SECONDS, until
 
 _SECONDS = 0.1

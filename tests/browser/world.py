@@ -43,9 +43,10 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Ledger, State
+from tests.clocks import FakeClock
 from tests.replaced import replace
 from tests.steering import steer
-from tests.view.lives import StoppedClock, open_state
+from tests.view.lives import open_state
 from tests.web.serving import Daemon, serving
 from tests.whatif.pasts import CALM
 
@@ -218,7 +219,7 @@ def crowd(state: State, now: datetime, count: int = 2000, seconds: float = 40) -
     return world
 
 
-class Running(StoppedClock):
+class Running(FakeClock):
     """The machine's clock."""
 
     def now(self) -> datetime:

@@ -16,8 +16,8 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import selectors
+from tests.clocks import FakeClock
 from tests.observe.build import NOW, ago
-from tests.schedule.clock import FakeClock
 from tests.servers.exporter import running_exporter
 from tests.servers.ports import free_port
 from tests.servers.prometheus import PrometheusServer, openmetrics, running_prometheus, static

@@ -18,8 +18,8 @@ from autoscaler.runtime import Leadership
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import FakeClock
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
-from tests.schedule.clock import FakeClock
 from tests.waiting import until
 
 OF: Final = 3

@@ -6,7 +6,7 @@ from autoscaler.errors import StateError
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import NoThread, Stopping
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 
 
 def fail(error: Exception) -> None:

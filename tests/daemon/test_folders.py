@@ -13,8 +13,8 @@ from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.policies import Finding
 from autoscaler.runtime.wanted import wanted_shards
 from autoscaler.target.scaled import AS_WRITTEN
+from tests.clocks import FakeClock
 from tests.config.folders import Folders, names, scaler
-from tests.schedule.clock import FakeClock
 from tests.web.serving import Logged
 
 

@@ -9,8 +9,8 @@ from autoscaler.errors import StateError
 from autoscaler.record import LeaseOptions
 from autoscaler.runtime import Leadership
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import FakeClock
 from tests.daemon.leading import FakeLease
-from tests.schedule.clock import FakeClock
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from autoscaler.runtime.policies import DEADLINE_SECONDS
 from autoscaler.target import Discovery
 from autoscaler.target.contract import RecordingLogger
 from tests.cli.nomad import policy
+from tests.clocks import FakeClock
 from tests.convert.grants import settings
-from tests.schedule.clock import FakeClock
 from tests.waiting import PATIENCE_SECONDS
 
 APP: Final = TargetRef("nomad", "cache/app", "shop")

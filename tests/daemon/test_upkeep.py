@@ -11,7 +11,7 @@ from autoscaler import memory
 from autoscaler.record import Cut
 from autoscaler.runtime import Upkeep, upkeep
 from autoscaler.target.contract.harness import RecordingLogger
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 
 
 class FakeShards:

@@ -2,17 +2,17 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 
-from autoscaler.clock import SystemClock
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import AwaitingDrain, DrainOutcome
 from autoscaler.rules.drain import DrainRule, NodeDrainRule
 from autoscaler.target import NodeDrain
+from tests.clocks import MovedClock
 from tests.drain.backend import PAUSES, WEB, BackEnd, NodesBackEnd, Shard
 
 ONE: Final = AwaitingDrain("i-1", ("10.0.0.1",))
@@ -67,13 +67,8 @@ def test_the_instance_of_a_drain_past_its_timeout_is_released_at_once(back: Back
 
 def test_a_clock_that_is_set_during_a_cycle_ends_no_drain(back: BackEnd) -> None:
     """The cycle has read the wall clock when the clock is set forward by an hour."""
-
-    class Ahead(SystemClock):
-        def now(self) -> datetime:
-            return super().now() + timedelta(hours=1)
-
     shard = Shard(back, NEVER)
-    shard.drainer = Drainer(back, {}, Ahead(), shard.logger, pauses=PAUSES)
+    shard.drainer = Drainer(back, {}, MovedClock(timedelta(hours=1)), shard.logger, pauses=PAUSES)
     shard.cycle(ONE)
     shard.wait_for_detail("i-1", "exited with 1")
     assert back.released == []

@@ -17,12 +17,12 @@ from autoscaler.model import (
 )
 from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from autoscaler.target.contract import RecordingLogger
+from tests.clocks import FakeClock
 from tests.decide.build import NOW, first_decision, instances, scaler, state
 from tests.decisions import remembering
 from tests.drain.backend import BackEnd
 from tests.operations import operations
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 _RULE = DrainRule(command=("/bin/true",))
 _MANY = 64

@@ -12,9 +12,9 @@ from autoscaler.log import Format, Level, configure, line
 from autoscaler.log.decisions import MAX_FAILURES, MAX_NEWS, REPEAT_SECONDS, DecisionLog
 from autoscaler.model import ConditionType, Conflict, Decision, Written
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import FakeClock
 from tests.decisions import bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
-from tests.view.lives import StoppedClock
 
 ACTIVE = condition(ConditionType.SCALING_ACTIVE, "FailedGetResourceMetric", status=False)
 PERIOD = 15.0
@@ -29,13 +29,13 @@ class Cycles:
     """A log of decisions, and the cycles that it is given."""
 
     def __init__(self) -> None:
-        self.clock = StoppedClock()
+        self.clock = FakeClock()
         self.logger = RecordingLogger()
         self.log = DecisionLog(self.logger, self.clock)
 
     def cycle(self, *made: Decision, after: float = PERIOD) -> list[tuple[str, str, dict[str, Any]]]:
         """Return what is logged of a cycle."""
-        self.clock.seconds += after
+        self.clock.advance(after)
         self.logger.lines.clear()
         odd = dict[str, Exception]()
         self.log.cycle_ended(made, odd)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.log.service_manager import ServiceManager
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 
 
 @pytest.fixture

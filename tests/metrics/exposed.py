@@ -44,9 +44,9 @@ from autoscaler.record import Cut, StateSize
 from autoscaler.rules.brakes import Brakes, LossBrake
 from autoscaler.rules.drain import DrainRule
 from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
+from tests.clocks import FakeClock
 from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 FLEET: Final = ShardName("fleet")
 HEAVY: Final = AskedAlone(Question("default", "load"), Why.HEAVY, "did not answer within 5 s", ("web",))

@@ -8,8 +8,8 @@ from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.metrics import metered
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.target import Adapter
+from tests.clocks import FakeClock
 from tests.decisions import NOW, decision
-from tests.schedule.clock import FakeClock
 
 WEB, API = TargetRef("fleet", "web"), TargetRef("fleet", "api")
 CALL = Call(NOW, 10.0)

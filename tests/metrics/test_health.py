@@ -21,9 +21,9 @@ from autoscaler.observe.plan import Question
 from autoscaler.observe.planner import Outcome
 from autoscaler.view.level import Level
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
+from tests.clocks import FakeClock
 from tests.decisions import NOW
 from tests.metrics.exposed import HEAVY, WRONG
-from tests.schedule.clock import FakeClock
 
 DOWN = TargetUnavailable("the back end did not answer")
 REFUSED = QueryFailure("prometheus 'default' at http://localhost:9090: connection refused")

@@ -12,8 +12,8 @@ from autoscaler.model import Notice, NoticeType
 from autoscaler.notify import Notifier
 from autoscaler.record import Retention, State
 from autoscaler.record.outbox import MAX_WAITING
+from tests.clocks import FakeClock
 from tests.notify.receiver import Receiver
-from tests.schedule.clock import FakeClock
 from tests.waiting import until
 
 

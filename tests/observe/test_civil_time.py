@@ -1,11 +1,10 @@
 """Civil time is compared with the clock of each Prometheus that an autoscaler asks."""
 
 import dataclasses
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import CivilTime, MetricType, Query, Rules
 from autoscaler.observe import Connection, Observer
@@ -13,21 +12,13 @@ from autoscaler.observe.freshness import ServerTime
 from autoscaler.rules.schedules import Schedules
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.windows import ScheduleEntry
+from tests.clocks import MovedClock
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, call, metric, scaler, state
 from tests.observe.fake import ONE, answering
 
 SECOND = timedelta(seconds=1)
 QUEUE = metric(MetricType.EXTERNAL, Query("q"))
 OFFICE = Rules([Schedules((ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3),))])
-
-
-class SlowClock(SystemClock):
-    """A machine's clock that is an hour behind."""
-
-    behind = timedelta(hours=1)
-
-    def now(self) -> datetime:
-        return super().now() - self.behind
 
 
 @pytest.mark.parametrize(("ahead", "doubted"), [(0, False), (30, False), (-30, False), (90, True), (-3600, True)])
@@ -49,10 +40,10 @@ def test_a_civil_time_is_in_doubt_from_a_minute_on(ahead: float, doubted: bool) 
 
 def test_civil_time_that_agrees_with_the_source_is_not_in_doubt() -> None:
     """This machine's clock is an hour slow, and the state knows by how much civil time is ahead of it."""
-    slow = SlowClock.behind
+    slow = timedelta(hours=1)
     with answering(lambda request: request.reply(ONE)) as server:
         connections = {"fleet": Connection("fleet", FakeAdapter({TARGET: state()}), CLOCK, RecordingLogger())}
-        clock = SlowClock()
+        clock = MovedClock(-slow)
         observer = Observer({"default": PrometheusSource(server.url)}, connections, clock, RecordingLogger())
         one = dataclasses.replace(scaler(QUEUE), rules=OFFICE)
         try:

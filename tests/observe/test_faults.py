@@ -3,7 +3,7 @@
 import threading
 import traceback
 from concurrent.futures import wait
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from requests import Response
 
-from autoscaler.clock import SystemClock
 from autoscaler.config import BasicAuth, HeaderFile, PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.threads import spawn
+from tests.clocks import MovedClock
 from tests.observe.build import CLOCK, NOW, call
 from tests.observe.fake import ONE, Fake, answering
 from tests.servers.web import Request
@@ -109,17 +109,10 @@ def test_a_header_s_file_without_a_value_is_named(tmp_path: Path, content: bytes
     assert "geheim" not in message
 
 
-class Slow(SystemClock):
-    """A clock 20 minutes behind."""
-
-    def now(self) -> datetime:
-        return super().now() - timedelta(minutes=20)
-
-
 def test_a_clock_that_differs_from_the_servers_is_an_error() -> None:
     """The daemon's clock decides the query's time, so a slow one reads old load."""
     with answering(lambda request: request.reply(ONE)) as fake:  # dated by the machine's clock
-        client = Prometheus("main", PrometheusSource(fake.url), Slow())
+        client = Prometheus("main", PrometheusSource(fake.url), MovedClock(timedelta(minutes=-20)))
         with pytest.raises(MetricError, match=r"'main' has a clock that is (20m|19m59s) ahead of ours"):
             client.query("q", NOW, call().deadline)
         client.close()

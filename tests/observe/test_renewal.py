@@ -6,21 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from autoscaler.clock import SystemClock
 from autoscaler.errors import MetricError
 from autoscaler.observe.renewal import Renewed
+from tests.clocks import FakeClock
 from tests.waiting import until
-
-
-class SetClock(SystemClock):
-    """Shows the time that the test sets."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds = 1000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 class Giver:
@@ -37,8 +26,8 @@ class Giver:
         return self.asked, self.lasts
 
 
-def world(lasts: float = 100.0) -> tuple[SetClock, Giver, Renewed[int]]:
-    clock, giver = SetClock(), Giver(lasts)
+def world(lasts: float = 100.0) -> tuple[FakeClock, Giver, Renewed[int]]:
+    clock, giver = FakeClock(), Giver(lasts)
     return clock, giver, Renewed(giver, "the giver", clock)
 
 
@@ -50,7 +39,7 @@ def test_one_value_serves_all_callers_until_shortly_before_its_end() -> None:
     """A token for each query would burden the server that gives them."""
     clock, giver, renewed = world()
     assert renewed.get(30) == 1
-    clock.seconds += 79
+    clock.advance(79)
     assert (renewed.get(30), giver.asked) == (1, 1)
 
 
@@ -60,7 +49,7 @@ def test_a_renewal_that_hangs_delays_no_caller_while_the_old_value_lasts() -> No
     renewed.get(30)
     go = threading.Event()
     giver.before = lambda: go.wait(60)
-    clock.seconds += 81
+    clock.advance(81)
     assert renewed.get(30) == 1
     until(lambda: giver.asked == 2, "the renewal")
     assert renewed.get(30) == 1
@@ -78,7 +67,7 @@ def test_callers_wait_no_longer_than_their_time_after_the_renewal_began() -> Non
     giver.before = lambda: go.wait(60)
     with pytest.raises(MetricError, match=r"^was not asked: the giver did not answer in time$"):
         renewed.get(0.05)
-    clock.seconds += 50
+    clock.advance(50)
     began = time.monotonic()
     with pytest.raises(MetricError, match=r"^was not asked: the giver did not answer in time$"):
         renewed.get(50)
@@ -96,7 +85,7 @@ def test_a_failure_is_repeated_for_some_seconds_and_then_tried_again() -> None:
         with pytest.raises(MetricError, match="cannot be asked: refused"):
             renewed.get(30)
     assert giver.asked == 1
-    clock.seconds += 5
+    clock.advance(5)
     giver.before = lambda: None
     assert renewed.get(30) == 2
 
@@ -106,10 +95,10 @@ def test_an_old_value_is_used_until_its_end_and_no_longer() -> None:
     clock, giver, renewed = world()
     renewed.get(30)
     giver.before = refuse
-    clock.seconds += 99
+    clock.advance(99)
     assert renewed.get(30) == 1
     until(lambda: giver.asked == 2 and not renewed._renewing, "what the test waits for")
-    clock.seconds += 1
+    clock.advance(1)
     with pytest.raises(MetricError, match="refused"):
         renewed.get(30)
 
@@ -118,10 +107,10 @@ def test_a_refused_value_is_replaced_at_most_once_a_minute() -> None:
     """A key may have been changed; a client without rights must not ask for a token with each query."""
     clock, giver, renewed = world()
     renewed.get(30)
-    clock.seconds += 59
+    clock.advance(59)
     renewed.refused()
     assert renewed.get(30) == 1
-    clock.seconds += 1
+    clock.advance(1)
     renewed.refused()
     until(lambda: renewed.get(30) == 2, "the new value")
     renewed.refused()
@@ -134,10 +123,10 @@ def test_a_refused_value_is_used_while_no_other_comes() -> None:
     renewed.get(30)
     go = threading.Event()
     giver.before = lambda: go.wait(60)
-    clock.seconds += 60
+    clock.advance(60)
     renewed.refused()
     assert renewed.get(30) == 1
-    clock.seconds += 1
+    clock.advance(1)
     renewed.refused()
     assert renewed.get(30) == 1
     until(lambda: giver.asked == 2, "the renewal")

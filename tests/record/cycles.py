@@ -15,11 +15,11 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import Ledger
+from tests.clocks import FakeClock
 from tests.decide.build import Life
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, START, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 QUEUE = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("q"))
 """Asks for a replica for each unit of its value."""

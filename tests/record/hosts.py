@@ -11,9 +11,9 @@ from sqlalchemy import create_engine, text
 
 from autoscaler.model import ShardName, shard_of
 from autoscaler.record import Lease, LeaseOptions, Ledger, Retention, State
+from tests.clocks import FakeClock
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, START, scaler
-from tests.schedule.clock import FakeClock
 
 LEASE = LeaseOptions()
 SECONDS = LEASE.duration.total_seconds()

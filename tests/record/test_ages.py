@@ -12,10 +12,10 @@ from autoscaler.record import Ledger
 from autoscaler.rules.schedules import Schedules
 from autoscaler.runtime.running_shard import Ports
 from autoscaler.windows import ScheduleEntry
+from tests.clocks import FakeClock
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
 from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
-from tests.schedule.clock import FakeClock
 
 HOUR, DAY = 3600.0, 86400.0
 STEPS = [HOUR, -HOUR, DAY, -DAY, 30, -30]

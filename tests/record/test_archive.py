@@ -13,11 +13,11 @@ from autoscaler.record import EventRow, Record, schema
 from autoscaler.record.evaluation import Columns, decision_from
 from autoscaler.view.parameters import EventParameters, ExplainParameters, HistoryParameters
 from autoscaler.view.reads import UnknownAutoscaler
+from tests.clocks import FakeClock
 from tests.record.conftest import Opener
 from tests.record.drawing import comparable
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 from tests.view.lives import reads_of
 
 

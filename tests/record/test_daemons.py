@@ -11,10 +11,10 @@ from autoscaler.model import ShardName
 from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.record.daemons import Daemons, read_daemons
 from autoscaler.record.locks import Lock, wait_for
+from tests.clocks import FakeClock
 from tests.record.hosts import SECONDS, Host, Hosts, two
 from tests.record.postgresql import empty_state
 from tests.record.samples import START, decision, keep, scaler
-from tests.schedule.clock import FakeClock
 
 pytestmark = pytest.mark.slow
 SCHEMAS = ("emea", "apac")

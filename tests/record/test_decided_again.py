@@ -55,13 +55,13 @@ from autoscaler.model import (
 from autoscaler.record import Archive, Ledger
 from autoscaler.rules.drain import DrainRule
 from autoscaler.rules.idle import IDLE, Idle
+from tests.clocks import FakeClock
 from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.record.conftest import Opener, kept_for
 from tests.record.deciding_again import comparable, decided_again
 from tests.record.samples import FLEET, START, at, count_blocks, drains, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 from tests.steering import steer
 from tests.view.lives import Recorded, named
 

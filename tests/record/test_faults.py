@@ -24,12 +24,12 @@ from autoscaler.model import (
     Sighting,
 )
 from autoscaler.record import Ledger
+from tests.clocks import FakeClock
 from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.refused import engine_of, refused
 from tests.record.samples import START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 ROOT = Path(__file__).parents[2]
 FULL = "PRAGMA max_page_count = 1"  # SQLite then reports SQLITE_FULL, as on a full disk

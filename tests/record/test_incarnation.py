@@ -10,12 +10,12 @@ from sqlalchemy import make_url, select
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import LeaseOptions, Retention, State, backup, schema
+from tests.clocks import FakeClock
 from tests.record.conftest import Opener
 from tests.record.epochs import epochs_of
 from tests.record.hosts import SECONDS, WEB, Host, Hosts, two
 from tests.record.postgresql import Server, empty_state, running_server
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler
-from tests.schedule.clock import FakeClock
 
 
 def _restored(opener: Opener, file: Path) -> State:

@@ -18,12 +18,12 @@ from autoscaler.model import (
     shard_of,
 )
 from autoscaler.record import Ledger, State
+from tests.clocks import FakeClock
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.refused import refused
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 NAMES = [f"s{number}" for number in range(6)]
 MINUTE = limits(20)

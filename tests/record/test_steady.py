@@ -11,13 +11,13 @@ from autoscaler.decide import decide
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, History, Observation, Observed
 from autoscaler.record import Ledger, schema
+from tests.clocks import FakeClock
 from tests.decide.build import state as target
 from tests.decide.build import value
 from tests.record.conftest import Opener
 from tests.record.cycles import QUEUE
 from tests.record.samples import FLEET, START, scaler
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 PERIOD = timedelta(seconds=15)
 NAMES = ("api", "job", "web")

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.schedule.beat import Beat
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 
 PERIOD = timedelta(seconds=15)
 

@@ -56,9 +56,9 @@ from autoscaler.observe.targets import begin
 from autoscaler.record import Ledger, Retention, State
 from autoscaler.target import Adapter
 from autoscaler.target.contract import RecordingLogger
+from tests.clocks import FakeClock
 from tests.decide.build import CPU_60, QUEUE_15, metric
 from tests.replaced import replace
-from tests.schedule.clock import FakeClock
 
 PER_INSTANCE = metric(MetricType.PODS, TargetType.AVERAGE_VALUE, 1000)
 THREE = (QUEUE_15, PER_INSTANCE, CPU_60)

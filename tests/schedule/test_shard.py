@@ -9,7 +9,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import ShardName
 from autoscaler.schedule import Shard
 from autoscaler.target.contract.harness import RecordingLogger
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 

@@ -8,41 +8,23 @@ from datetime import datetime, timedelta, tzinfo
 import pytest
 from apscheduler.schedulers import base as apscheduler_base
 
-from autoscaler.clock import SystemClock
 from autoscaler.cycle import CycleResult
 from autoscaler.model import ShardName
-from autoscaler.moment import Moment
 from autoscaler.schedule import Shard, Shards
 from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import NoThread
-from tests.replaced import replace
+from tests.clocks import MovedClock
 from tests.schedule.ports import FakePorts, scaler
 from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow  # hanging shards use their whole second of grace
 
 
-class SteppingClock(SystemClock):
-    """The machine's clock, with a wall clock that can be set."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.step = timedelta(0)
-        self.slept = timedelta(0)
-
-    def now(self) -> datetime:
-        return super().now() + self.step + self.slept
-
-    def moment(self) -> Moment:
-        moment = super().moment()
-        return replace(moment, elapsed=moment.elapsed + self.slept)
-
-
 class RunningShards:
     """Shards, their log, and the number of calls to each."""
 
     def __init__(self) -> None:
-        self.clock, self.log = SteppingClock(), RecordingLogger()
+        self.clock, self.log = MovedClock(), RecordingLogger()
         self.shards = Shards(self.clock, self.log)
         self.ports: dict[str, FakePorts] = {}
         self.leave = threading.Event()
@@ -209,7 +191,7 @@ def test_a_wall_clock_set_back_stalls_nothing(running: RunningShards) -> None:
     running.shard("a", 0.1)
     running.shards.start()
     until(lambda: running.cycles("a") >= 2)
-    running.clock.step = timedelta(hours=-1)
+    running.clock.ahead = timedelta(hours=-1)
     before = -1
     while before != running.cycles("a"):  # what is due still runs; the next tick is an hour away
         before = running.cycles("a")
@@ -227,7 +209,7 @@ def test_a_wall_clock_set_forward_by_a_day_repeats_no_tick(running: RunningShard
     running.shards.start()
     until(lambda: running.cycles("a") >= 2)
     before, began = running.cycles("a"), time.monotonic()
-    running.clock.step = timedelta(days=1)
+    running.clock.ahead = timedelta(days=1)
     until(lambda: running.cycles("a") >= before + 3)
     running.shards.follow_clock()
     until(lambda: running.cycles("a") >= before + 6)
@@ -237,7 +219,7 @@ def test_a_wall_clock_set_forward_by_a_day_repeats_no_tick(running: RunningShard
 
 def test_sleep_of_the_machine_is_no_clock_step(running: RunningShards) -> None:
     """The wall clock and CLOCK_BOOTTIME continued; only CLOCK_MONOTONIC stopped."""
-    running.clock.slept = timedelta(hours=8)
+    running.clock.sleep(8 * 3600)
     running.shards.follow_clock()
     assert "clock_stepped" not in running.events()
 

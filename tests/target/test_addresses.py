@@ -12,23 +12,15 @@ from autoscaler.net import Unreachable
 from autoscaler.net.session import Session
 from autoscaler.target.addresses import RETURN_AFTER_SECONDS, Addresses
 from autoscaler.target.contract import RecordingLogger
+from tests.clocks import FakeClock
 from tests.servers.scripted import Wire, full_backlog, scripted
-
-
-class Clock(SystemClock):
-    """Its monotonic time is the test's."""
-
-    seconds = 1000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 @dataclass
 class BackEnd:
     """Three addresses, and requests to them."""
 
-    clock: Clock = field(default_factory=Clock)
+    clock: FakeClock = field(default_factory=FakeClock)
     logger: RecordingLogger = field(default_factory=RecordingLogger)
     down: dict[str, TargetError] = field(default_factory=dict)
     """Address -> the error of every request there."""
@@ -38,7 +30,7 @@ class BackEnd:
         self.addresses = Addresses(("a", "b", "c"), "cluster", self.clock, self.logger)
 
     def call(self, seconds: float = 10) -> Call:
-        return Call(self.clock.now(), self.clock.seconds + seconds)
+        return Call(self.clock.now(), self.clock.monotonic() + seconds)
 
     def request(self, *, write: bool = False) -> str:
         address = self.addresses.current
@@ -97,9 +89,9 @@ def test_an_observation_returns_to_the_first_address_after_a_minute(back_end: Ba
     back_end.down["a"] = TargetUnavailable("a: refused")
     back_end.observe()
     del back_end.down["a"]
-    back_end.clock.seconds += RETURN_AFTER_SECONDS - 1
+    back_end.clock.advance(RETURN_AFTER_SECONDS - 1)
     assert back_end.observe() == "b"
-    back_end.clock.seconds += 1
+    back_end.clock.advance(1)
     assert [back_end.write(), back_end.observe(), back_end.write()] == ["b", "a", "a"]
     assert back_end.events()[1:] == [("info", "a", None)]
 
@@ -109,7 +101,7 @@ def test_a_first_address_that_stays_down_is_tried_once_a_minute(back_end: BackEn
     back_end.down["a"] = TargetUnavailable("a: refused")
     for _ in range(8):
         assert back_end.observe() == "b"
-        back_end.clock.seconds += RETURN_AFTER_SECONDS / 4
+        back_end.clock.advance(RETURN_AFTER_SECONDS / 4)
     assert back_end.asked.count("a") == 2
     assert len(back_end.logger.lines) == 1
 
@@ -144,7 +136,7 @@ def test_a_call_that_is_late_ends_and_the_next_one_uses_the_next_address(back_en
     back_end.down["a"] = TargetUnavailable("a: no answer")
 
     def hang() -> str:
-        back_end.clock.seconds += 10
+        back_end.clock.advance(10)
         return back_end.request()
 
     with pytest.raises(TargetUnavailable, match=r"^a: no answer$"):
@@ -157,7 +149,7 @@ def test_an_address_that_answered_is_not_left_for_a_late_call(back_end: BackEnd)
 
     def read_on() -> str:
         back_end.request()
-        back_end.clock.seconds += 10
+        back_end.clock.advance(10)
         raise back_end.addresses.failed(TargetUnavailable("a: no whole answer"), write=False)
 
     with pytest.raises(TargetUnavailable):
@@ -168,7 +160,7 @@ def test_an_address_that_answered_is_not_left_for_a_late_call(back_end: BackEnd)
 def test_a_call_whose_target_was_taken_over_tries_no_other_address(back_end: BackEnd) -> None:
     """Another daemon may write by then."""
     back_end.down["a"] = TargetNotWritten("a: refused")
-    call = Call(back_end.clock.now(), back_end.clock.seconds + 10, is_current=lambda: False)
+    call = Call(back_end.clock.now(), back_end.clock.monotonic() + 10, is_current=lambda: False)
     with pytest.raises(TargetNotWritten):
         back_end.addresses.run(lambda: back_end.request(write=True), call)
     assert back_end.asked == ["a"]
@@ -190,7 +182,7 @@ def test_a_check_asks_every_address_within_one_deadline(back_end: BackEnd) -> No
     given = []
 
     def probe(call: Call) -> None:
-        given.append(call.deadline - back_end.clock.seconds)
+        given.append(call.deadline - back_end.clock.monotonic())
         back_end.request()
 
     assert back_end.addresses.failing(probe, back_end.call(12)) == {"a": "a: refused", "c": "c: refused"}

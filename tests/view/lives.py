@@ -15,9 +15,9 @@ from autoscaler.model import (
     Observed,
     Reading,
 )
-from autoscaler.moment import Moment
 from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.view.reads import Reads
+from tests.clocks import FakeClock
 from tests.decide.build import NOW, Life, samples, value
 from tests.replaced import replace
 
@@ -58,22 +58,6 @@ class Recorded(Life):
         return self.step(value(length * 1000), after=after)
 
 
-class StoppedClock:
-    """A clock that does not advance."""
-
-    def __init__(self, now: datetime = NOW) -> None:
-        self.wall, self.seconds = now, 0.0
-
-    def now(self) -> datetime:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def moment(self) -> Moment:
-        return Moment(self.wall, "boot", timedelta(seconds=self.seconds))
-
-
 def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
     """Return the autoscaler with this name, and with a target of that name."""
     return replace(autoscaler, name=name, target=replace(autoscaler.target, name=name))
@@ -82,4 +66,4 @@ def named(autoscaler: Autoscaler, name: str) -> Autoscaler:
 def reads_of(archive: Archive, scalers: Sequence[Autoscaler] | None, now: datetime = NOW) -> Reads:
     """What can be read of a state. `scalers`: the configuration's; None: it is unknown."""
     settings = None if scalers is None else Settings(Path("autoscaler.yaml"), {}, {}, tuple(scalers))
-    return Reads(archive, lambda: settings, StoppedClock(now))
+    return Reads(archive, lambda: settings, FakeClock(now))

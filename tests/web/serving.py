@@ -23,7 +23,8 @@ from autoscaler.web import Sources, WebServer, load_web_config
 from autoscaler.web.connection import Limits
 from autoscaler.web.page import pages
 from autoscaler.web.work import Work
-from tests.view.lives import StoppedClock
+from tests.clocks import FakeClock
+from tests.decide.build import NOW
 from tests.web.shards import SoundShards
 from tests.web.unix import unix_session
 
@@ -49,7 +50,7 @@ class Daemon:
 
     state: State
     scalers: Sequence[Autoscaler]
-    clock: StoppedClock = field(default_factory=StoppedClock)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
     is_ready: bool = True
     problems: Sequence[str] = ()
     reloads: int = 0

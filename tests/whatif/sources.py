@@ -3,37 +3,16 @@
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from autoscaler.moment import Moment
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.ranges import Grid, RangeResult, RangeSeries, Run
 from autoscaler.observe.result import QueryResult
+from tests.clocks import FakeClock
 
 STEP = timedelta(seconds=15)
 LOAD = Question("default", "load")
-
-
-@dataclass
-class FakeClock:
-    """Implements `Clock`; only sleeping moves it."""
-
-    seconds: float = 1_750_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self.seconds, UTC)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def moment(self) -> Moment:
-        raise AssertionError("not needed here")
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.seconds += seconds
 
 
 def numbered(grid: Grid) -> RangeResult:
@@ -52,7 +31,7 @@ class FakePrometheus:
 
     def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
         self.asked.append(grid)
-        self.clock.seconds += 1
+        self.clock.advance(1)
         return self.answer(grid)
 
 

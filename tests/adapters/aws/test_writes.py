@@ -11,7 +11,7 @@ from autoscaler.errors import StateError
 from autoscaler.model import TargetRef
 from autoscaler.target import AdapterValues, ForgetfulMemory
 from autoscaler.target.contract import RecordingLogger
-from tests.schedule.clock import FakeClock
+from tests.clocks import FakeClock
 
 
 def writes(memory: Any, clock: FakeClock | None = None) -> Writes:

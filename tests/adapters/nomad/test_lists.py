@@ -9,21 +9,12 @@ import pytest
 from adapters.nomad.entries import JobEntry
 from adapters.nomad.jobs import JobKey
 from adapters.nomad.lists import Listing
-from autoscaler.clock import SystemClock
 from autoscaler.target import Call
 from tests.adapters.nomad.conftest import client_of
+from tests.clocks import MovedClock
 from tests.servers.web import Answer, Request, answering
 
 _KEYS = frozenset({JobKey("default", "web"), JobKey("default", "api")})
-
-
-class _Clock(SystemClock):
-    """A clock that a test advances."""
-
-    later_seconds = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.later_seconds
 
 
 @dataclass
@@ -36,7 +27,7 @@ class Table:
     """How often all entries were requested."""
     encodings: set[str | None] = field(default_factory=set)
     """The encodings that requests accepted."""
-    clock: _Clock = field(default_factory=_Clock)
+    clock: MovedClock = field(default_factory=MovedClock)
     listing: Listing[JobEntry] = field(init=False)
 
     def read(self, keys: frozenset[JobKey] = _KEYS) -> Any:
@@ -104,7 +95,7 @@ def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Tab
     assert table.versions() == table.versions() == [3, 5]
     table.jobs = [_job("web", 3)]
     assert table.versions() == [3, 5]
-    table.clock.later_seconds = 301
+    table.clock.sleep(301)
     assert table.versions() == [3]
 
 

@@ -9,7 +9,8 @@ from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.ranges import Grid
 from autoscaler.whatif.prometheus.fetching import BLOCK, MIN_STEPS, Fetcher, Recording, parts
-from tests.whatif.sources import LOAD, FakeClock, FakePrometheus, refusing, span, values
+from tests.clocks import FakeClock
+from tests.whatif.sources import LOAD, FakePrometheus, refusing, span, values
 
 WEEK = 40_320
 
