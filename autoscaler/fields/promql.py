@@ -1,7 +1,8 @@
 """Checks PromQL offline with promql-parser.
 
 Newer versions of Prometheus, and other servers, accept more than promql-parser does. So an expression is `refused` if
-promql-parser says what is wrong with it, and only `unknown` if promql-parser fails to read it. `run` sends both as they
+promql-parser says what is wrong with it, or if two of its operands have no operator between them, and only `unknown`
+if promql-parser fails to read it otherwise. `run` sends both as they
 are; `check` reports the refused ones as errors. What no server can answer usefully, such as a range of samples, is a
 ValueError. Quoted texts, such as regular expressions, are not checked.
 
@@ -50,8 +51,10 @@ _UNITLESS: Final = re.compile(
     re.IGNORECASE,
 )
 """A number instead of a duration. promql-parser reads it as seconds, and panics if it is large."""
+_INVALID: Final = "invalid promql query"
+"""The message of promql-parser for a syntax that it does not know."""
 _NOT_READ: Final = re.compile(
-    r"invalid promql query|illegal regex .*|unknown function .*"
+    rf"{_INVALID}|illegal regex .*|unknown function .*"
     r"|bad number or duration syntax: (?:0x[0-9a-f]*|[0-9]*\.?[0-9]*(?:e[-+]?[0-9]*)?)_.*"
     r"|unexpected character (?:inside brackets|after '.'): '[^$]'",
     re.DOTALL | re.IGNORECASE,
@@ -76,6 +79,21 @@ _UNBRACKETED: Final = re.compile(
     re.IGNORECASE,
 )
 """Labels without brackets, which no server reads. promql-parser says only that it fails."""
+_KEYWORDS: Final = re.compile(
+    r"and|or|unless|atan2|by|without|on|ignoring|group_left|group_right|bool|offset|anchored|smoothed|fill(?:_left|_right)?"
+    r"|default|if|ifnot|keep_metric_names|limit|prefix",
+    re.IGNORECASE,
+)
+"""Words that may stand behind an operand: those of Prometheus 3, then those that only MetricsQL has."""
+_INSIDE: Final = re.compile(
+    r"\b(?:on|ignoring|group_left|group_right|fill|fill_left|fill_right)\s*\([^()]*\)|\{[^{}]*(?=\})|\[[^\[\]]*(?=\])",
+    re.IGNORECASE,
+)
+"""Labels after which an operand stands, and the content of matchers and ranges."""
+_SIDE_BY_SIDE: Final = re.compile(r"(?P<before>(?<![\w:.])[\w:.]++(?=\s)|[)\]}])\s*+(?=(?P<after>[\w:.]+))")
+"""A word or number behind an operand, in a text without what is inside."""
+_UNFINISHED: Final = re.compile(r"[^(,\s]\s*+(?P<operator>[-+*/%^<>=!]+)\s*+(?:[),]|$)")
+"""An operator without a second operand. `(*)` is one of MetricsQL's lists of labels."""
 _TOO_LONG: Final = "the expression has a range of more than 100 years; shorten it"
 _SHOWN: Final = 200
 """Characters of promql-parser's message, which may quote the expression."""
@@ -231,6 +249,8 @@ def _refused(text: str, masked: str, said: str) -> Expression:
     Raises ValueError if they say what is wrong.
     """
     said = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"
+    if said == _INVALID and not _OWN_SYNTAX.search(masked):
+        _refuse_operands(text, masked)
     name = re.search(r"'(.+?)'", said, re.DOTALL)
     near = near_function(name[1]) if name and said.startswith("unknown function") else None
     if (near is None and _NOT_READ.fullmatch(said)) or _OWN_SYNTAX.search(masked):
@@ -240,6 +260,22 @@ def _refused(text: str, masked: str, said: str) -> Expression:
     remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), None)
     remedy = f"did you mean `{near}`?" if near else remedy
     raise _wrong(text, places[0] if len(places) == 1 else None, said, remedy)
+
+
+def _refuse_operands(text: str, masked: str) -> None:
+    """Raise ValueError for two operands without an operator, and for an operator without its second one.
+
+    promql-parser says no more of them than of newer syntax. No server reads them, whichever functions it has.
+    """
+    bare = _INSIDE.sub(lambda found: " " * len(found[0]), masked)
+    for found in _SIDE_BY_SIDE.finditer(bare):
+        before, after = found["before"], found["after"]
+        if not (_KEYWORDS.fullmatch(before) or _KEYWORDS.fullmatch(after)):
+            said = f"unexpected {after[:64]!r} after {before[-64:]!r}, expected an operator or brackets"
+            raise _wrong(text, found.start("after"), said, None)
+    if unfinished := _UNFINISHED.search(bare):
+        said = f"nothing stands behind {unfinished['operator'][:64]!r}"
+        raise _wrong(text, unfinished.start("operator"), said, None)
 
 
 def _wrong(text: str, start: int | None, said: str, remedy: str | None) -> ValueError:

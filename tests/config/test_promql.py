@@ -1,4 +1,4 @@
-"""An expression is an error if promql-parser says what is wrong, and a warning if it cannot read it."""
+"""An expression is an error if it is known what is wrong, and a warning if promql-parser cannot read it."""
 # ruff: noqa: E501 - a table is read line by line
 
 from collections.abc import Iterator
@@ -39,6 +39,8 @@ NEWER: Final = [
     "fresh_function(up)",
     "x keep_metric_names",
     "x default 0",
+    "sum(x) by (a) limit 5",
+    "x / on(a) group_left(*) prefix 'b' y ifnot z",
     "WITH (job = web) x{job=job}",
     "info(x, {})",
     "offset and rate(up[1m] anchored)",
@@ -113,9 +115,21 @@ WRONG: Final = {
     "x{a='b'} offset": ": unexpected end of input in offset, expected duration; write one such as 30s, 5m or 1h30m",
     "clamp(x,,1)": ": trailing commas not allowed in function call args",
     "rate(x[])": ": missing unit character in duration; write one such as 30s, 5m or 1h30m",
+    "sum(x) foo": " at character 8: unexpected 'foo' after ')', expected an operator or brackets",
+    "x y": " at character 3: unexpected 'y' after 'x', expected an operator or brackets",
+    "x{a='b'} 5": " at character 10: unexpected '5' after '}', expected an operator or brackets",
+    "x[5m] # twice\ny": " at line 2, character 1: unexpected 'y' after ']', expected an operator or brackets",
+    "x + on (a) y offset 5m z": " at character 24: unexpected 'z' after '5m', expected an operator or brackets",
+    "sum by (job) x": " at character 14: unexpected 'x' after ')', expected an operator or brackets",
+    "sum rate(x[5m])": " at character 5: unexpected 'rate' after 'sum', expected an operator or brackets",
+    "x / on job y": " at character 12: unexpected 'y' after 'job', expected an operator or brackets",
+    "topk(5 x)": " at character 8: unexpected 'x' after '5', expected an operator or brackets",
+    "x +": " at character 3: nothing stands behind '+'",
+    "(x *) + 1": " at character 4: nothing stands behind '*'",
+    "sum(x) > 90%": " at character 12: nothing stands behind '%'",
     "rate(x[5min])": ": bad number or duration syntax: 5mi; write one such as 30s, 5m or 1h30m",
 }
-"""No Prometheus accepts them, and promql-parser says what is wrong."""
+"""No Prometheus accepts them, and check says what is wrong."""
 
 NOT_READ: Final = [
     'x{a="b" c="d"}',
@@ -123,17 +137,11 @@ NOT_READ: Final = [
     "x{a=}",
     "sum(x) by",
     "sum(x) without job",
-    "sum by (job) x",
-    "sum rate(x[5m])",
-    "x / on job y",
     "x = 1",
     'x =~ "1"',
     "x => 1",
     "x <> 1",
-    "x +",
-    "(x *) + 1",
     "x and",
-    "sum(x) > 90%",
     "* x",
     "rate(x[5 m])",
 ]
