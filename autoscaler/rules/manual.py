@@ -38,13 +38,20 @@ class Manual(Rule):
             return SILENCE
         asked = history.manual.at(cycle.now)
         minimum, maximum = bounds_of(asked.override)
-        holds = () if asked.pause is None else (Hold(PAUSED, asked.pause.text, asked.pause.direction, first=True),)
+        hold = self.hold(asked)
+        holds = () if hold is None else (hold,)
         return Said(None, tuple(_ended(history, cycle.now)), minimum=minimum, maximum=maximum, holds=holds)
 
     @staticmethod
     def bounds(memory: None, manual: ManualControls) -> tuple[Bound | None, Bound | None]:
         """Return the bounds of an override."""
         return bounds_of(manual.override)
+
+    @staticmethod
+    def hold(manual: ManualControls) -> Hold | None:
+        """Return the hold of a pause."""
+        pause = manual.pause
+        return None if pause is None else Hold(PAUSED, pause.text, pause.direction, first=True)
 
 
 def bounds_of(override: Override | None) -> tuple[Bound | None, Bound | None]:

@@ -322,6 +322,11 @@ class Rule(ConfiguredRule):
         return None, None
 
     @staticmethod
+    def hold(manual: ManualControls) -> Hold | None:
+        """Return the hold that operators ask for, also where it prevents nothing; None: there is none."""
+        return None
+
+    @staticmethod
     def shown(memory: Any) -> object:
         """Return what of the memory is news when it changes: the decision is then logged and kept."""
         return None

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Final
 from autoscaler.document import Document
 from autoscaler.model import HPA, Decision, MetricOutcome, Proposed, Reason, Step, Written
 from autoscaler.quantity import format_seconds
-from autoscaler.rules import changes_proposals
-from autoscaler.rules.manual import PAUSED, Manual
+from autoscaler.rules import RULES, changes_proposals
 from autoscaler.text import count, listed
 from autoscaler.view.last_value import LastValue, MetricKey
 from autoscaler.view.metric import reading
 from autoscaler.view.notation import is_averaged
 from autoscaler.view.parts import memory_remarks
-from autoscaler.view.steering import SteeringDocument
 from autoscaler.view.verdict import limits, resting, winner
 
 if TYPE_CHECKING:  # a command reads lines that a daemon made, and needs no SQLAlchemy for it
@@ -113,7 +111,7 @@ def story(record: "Record", last: Mapping[MetricKey, LastValue] = MappingProxyTy
         for each in decision.trace
         if _tells(each) and not first.startswith(each.detail)
     ]
-    lines += _idle_pause(decision)
+    lines += _idle_holds(decision)
     lines += map(note, past_remarks(decision))
     if record.observation is None or record.history is None:
         lines.append(note(_FORGOTTEN))
@@ -186,11 +184,13 @@ def _behind_rescale(decision: Decision) -> Sequence[Step]:
     return decision.trace[places[-1] + 1 :] if places else ()
 
 
-def _idle_pause(decision: Decision) -> Iterator[Line]:
-    """Yield the pause in force, if it prevented nothing: else a step says it."""
-    pause, size = SteeringDocument.of(decision.manual).pause, decision.current
-    if pause is not None and not any(step.reason == PAUSED for step in decision.trace):
-        yield Line(kind=Kind.STEP, source=Manual.name, reason=PAUSED, before=size, after=size, text=pause.text)
+def _idle_holds(decision: Decision) -> Iterator[Line]:
+    """Yield what operators hold, if that prevented nothing: else a step says it."""
+    size, said = decision.current, {step.reason for step in decision.trace}
+    for kind in RULES:
+        hold = kind.hold(decision.manual)
+        if hold is not None and hold.reason not in said:
+            yield Line(kind=Kind.STEP, source=kind.name, reason=hold.reason, before=size, after=size, text=hold.message)
 
 
 def _tells(step: Step) -> bool:

@@ -17,7 +17,7 @@ KNOWING = {
         "runtime/wanted.py",
     },
     "fallback": {"observe/observation.py", "scenarios/reading.py", "whatif/replay/fitting.py"},
-    "manual": {"log/reporter.py", "scenarios/events.py", "view/story.py", "web/api/steering.py"},
+    "manual": {"log/reporter.py", "scenarios/events.py", "web/api/steering.py"},
     "schedules": {"config/entries.py", "config/sections.py", "config/settings.py", "foresee/schedule.py"},
     "warm_up": {"whatif/prometheus/prometheus_past.py"},
 }
