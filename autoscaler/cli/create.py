@@ -1,7 +1,7 @@
 """`autoscaler create`: prints a new autoscaler for the configuration, like `kubectl autoscale`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import exit_on_error, show
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.convert.imported import Destination
-from autoscaler.errors import QuantityError
+from autoscaler.errors import AutoscalerError, ConfigError, QuantityError
 from autoscaler.quantity import parse_quantity
 from autoscaler.service import CONFIG
 from autoscaler.text import plain
@@ -47,7 +47,8 @@ def create(
 ) -> None:
     """Print an autoscaler for the section `autoscalers` of a configuration.
 
-    The queries are those of the adapter's usual exporter: adapt them to yours, then run `autoscaler check`.
+    The queries are those of the adapter's usual exporter: adapt them to yours, then run `autoscaler check`. A target or
+    a name that an autoscaler of the configuration has is refused.
     """
     adapter, _, rest = target.partition("/")
     if not adapter or not rest:
@@ -63,6 +64,8 @@ def create(
         metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
         reserves = Destination(adapter, kind).reserves
         block = AutoscalerBlock(name or name_of(rest), adapter, rest, minimum, maximum, metrics, reserves=reserves)
+        if (problem := conflicts(config_file)(block)) is not None:
+            raise AutoscalerError(problem)
         head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
         if kind is None:
             head.append(f"The type of the adapter {adapter} is unknown, so the queries are a guess.")
@@ -85,6 +88,36 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
     from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed
 
     return connection_type(path, adapter)
+
+
+def conflicts(config_file: Path | None) -> Callable[[AutoscalerBlock], str | None]:
+    """Return a function that says why an autoscaler cannot stand beside those of the configuration; None: it can.
+
+    Its name or its target is one of theirs. Nothing is known of a configuration that does not exist, or does not load.
+    """
+    path = config_file or CONFIG
+    if not path.exists():
+        return no_conflict
+    from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
+
+    try:
+        settings = load(path)
+    except ConfigError:  # it may not be finished
+        return no_conflict
+    scaled = settings.identify()
+    names = {scaler.name for scaler in settings.autoscalers}
+    targets = {scaled(scaler.target): scaler.name for scaler in settings.autoscalers}
+
+    def conflict(block: AutoscalerBlock) -> str | None:
+        if (other := targets.get(scaled(block.ref))) is not None:
+            return f"{block.ref} is already scaled by {other} in {path}; change that one"
+        return f"{block.name} is already the name of an autoscaler in {path}" if block.name in names else None
+
+    return conflict
+
+
+def no_conflict(block: AutoscalerBlock) -> None:
+    """Return None."""
 
 
 def _target(word: str, value: str) -> Mapping[str, Any]:

@@ -1,15 +1,16 @@
 """`autoscaler import`: converts autoscalers of Kubernetes, KEDA and Nomad to a configuration."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.create import adapter_type
+from autoscaler.cli.create import adapter_type, conflicts, no_conflict
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import error_lines, exit_on_error, show
 from autoscaler.cli.reread import checked_lines
+from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.distinct import distinct, with_own_names
 from autoscaler.convert.imported import NO_ADAPTER, Destination, Imported
 from autoscaler.convert.manifest import read_manifest
@@ -38,7 +39,7 @@ def import_(
         destination = Destination() if adapter is None else Destination(adapter, adapter_type(adapter, config_file))
         manifests = [read_manifest(Path("/dev/stdin") if str(file) == "-" else file, destination) for file in files]
         found = with_own_names([found for each in manifests for found in each.imported])
-        accepted, unwritable = _writable(found)
+        accepted, unwritable = _writable(found, no_conflict if adapter is None else conflicts(config_file))
         single, twice = distinct(accepted)
         imported = with_sources(single)
         lines = checked_lines([_HEAD], [each.block for each in imported]) if imported else []
@@ -72,14 +73,19 @@ def _say(lines: Sequence[str]) -> None:
         typer.echo("\n".join(lines), err=True)
 
 
-def _writable(found: Sequence[Imported]) -> tuple[Sequence[Imported], Sequence[str]]:
-    """Return those that `check` would accept, and the problems of the others."""
+def _writable(
+    found: Sequence[Imported], conflict: Callable[[AutoscalerBlock], str | None]
+) -> tuple[Sequence[Imported], Sequence[str]]:
+    """Return those that `check` would accept in the configuration, and the problems of the others."""
     accepted, unwritable = list[Imported](), []
     for each in found:
         try:
             checked_lines([], [each.block])
+            problem = conflict(each.block)
         except AutoscalerError as error:
-            unwritable.append(f"{each.place}: {each.block.name}: {error}")
-        else:
+            problem = str(error)
+        if problem is None:
             accepted.append(each)
+        else:
+            unwritable.append(f"{each.place}: {each.block.name}: {problem}")
     return accepted, unwritable

@@ -9,6 +9,7 @@ import yaml
 
 from autoscaler.config.document import FLOAT, INT
 from autoscaler.fields.kept_labels import quoted
+from autoscaler.model import TargetRef
 from autoscaler.text import plain
 
 _COMMENT_COLUMN: Final = 36
@@ -98,6 +99,11 @@ class AutoscalerBlock:
     cooldown: str | None = None
     reserves: bool = True
     """Whether the target's instances are known to have reservations of their own."""
+
+    @property
+    def ref(self) -> TargetRef:
+        """The target."""
+        return TargetRef(self.adapter, self.target, self.namespace, self.region)
 
     def lacks_request(self, metric: MetricBlock) -> bool:
         """Return whether a metric of the autoscaler needs a capacity that only its operator knows."""

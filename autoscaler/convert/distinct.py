@@ -19,7 +19,7 @@ def distinct(found: Sequence[Imported]) -> tuple[Sequence[Imported], Sequence[st
     targets: dict[TargetRef, Imported] = {}
     refused = []
     for each in found:
-        name, target = each.block.name, _target(each)
+        name, target = each.block.name, each.block.ref
         if each.parts and "/" in each.parts[-1]:
             message = f"{target.name} would be read as another job and group; rename the group {each.parts[-1]}"
         elif name in first:
@@ -47,19 +47,14 @@ def _named(found: Sequence[Imported]) -> Sequence[Imported]:
 def _apart(found: Sequence[Imported]) -> Sequence[Imported]:
     namespaces = defaultdict[TargetRef, set[str]](set)
     for each in found:
-        namespaces[_target(each)].add(each.namespace)
+        namespaces[each.block.ref].add(each.namespace)
     apart = []
     for each in found:
-        if len(namespaces[_target(each)]) == 1:
+        if len(namespaces[each.block.ref]) == 1:
             apart.append(each)
             continue
         name = f"{each.namespace}-{each.block.target}"
-        others = ", ".join(sorted(namespaces[_target(each)] - {each.namespace}))
+        others = ", ".join(sorted(namespaces[each.block.ref] - {each.namespace}))
         guess = f"scaleTargetRef.name {name} is a guess, because {others} has a target of the same name; write its name"
         apart.append(replace(each, block=replace(each.block, target=name), todo=[*each.todo, guess]))
     return apart
-
-
-def _target(imported: Imported) -> TargetRef:
-    block = imported.block
-    return TargetRef(block.adapter, block.target, block.namespace, block.region)

@@ -63,3 +63,20 @@ def convert(file: Path | str, *arguments: str, given: str | None = None) -> tupl
 def create(*arguments: str) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, ["create", *arguments])
     return result.exit_code, result.stdout, result.stderr
+
+
+def with_two_autoscalers(folder: Path) -> Path:
+    """Return a configuration with an autoscaler `front` of nomad/shop/web, and a team's, `of-team` of swarm/team."""
+    metric = "{type: External, external: {metric: {name: q}, query: {expr: q}, target: {type: Value, value: 1}}}"
+    body = "{name: %s, scaleTargetRef: {adapter: %s, name: %s}, maxReplicas: 3, metrics: [" + metric + "]}"
+    (folder / "teams" / "shop").mkdir(parents=True)
+    of_team = body % ("of-team", "swarm", "team")
+    (folder / "teams" / "shop" / "web.yaml").write_text(f"- {of_team}\n")
+    file = folder / "autoscaler.yaml"
+    file.write_text(
+        "adapters:\n  swarm: {type: docker-swarm}\n  nomad: {type: nomad}\nautoscalersDir: teams\n"
+        "grants:\n  shop: {namePrefix: of-, adapters: [swarm], targets: [team], sources: [default], maxReplicas: 5, "
+        "maxQueries: 1}\n"
+        f"autoscalers:\n  - {body % ('front', 'nomad', 'shop/web')}\n"
+    )
+    return file

@@ -8,7 +8,7 @@ import yaml
 
 from autoscaler.config import load
 from autoscaler.errors import ConfigError
-from tests.cli.importing import create
+from tests.cli.importing import create, with_two_autoscalers
 
 ADAPTERS = """\
 adapters:
@@ -75,6 +75,33 @@ def test_an_unknown_connection_is_refused_with_the_nearest_name(config: Path) ->
     code, out, err = create("--target", "flet/x", "--max", "3", "--cpu", "60%", "--config.file", str(config))
     assert (code, out) == (1, "")
     assert err == f"no connection 'flet' in `adapters` of {config}; did you mean `fleet`?\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "problem"),
+    [
+        ("nomad/shop/web", (), "nomad/shop/web is already scaled by front in FILE; change that one"),
+        ("swarm/team", (), "swarm/team is already scaled by of-team in FILE; change that one"),
+        ("swarm/front", (), "front is already the name of an autoscaler in FILE"),
+        ("swarm/x", ("--name", "of-team"), "of-team is already the name of an autoscaler in FILE"),
+    ],
+)
+def test_a_target_or_name_that_is_taken_is_refused(
+    tmp_path: Path, target: str, more: tuple[str, ...], problem: str
+) -> None:
+    """`check` refuses the second autoscaler of a target, in the main file or of a team."""
+    config = with_two_autoscalers(tmp_path)
+    code, out, err = create("--target", target, "--max", "3", "--cpu", "60%", *more, "--config.file", str(config))
+    assert (code, out, err) == (1, "", problem.replace("FILE", str(config)) + "\n")
+
+
+def test_a_configuration_that_is_not_finished_takes_any_target(tmp_path: Path) -> None:
+    """Its connections are all that is read of it."""
+    config = with_two_autoscalers(tmp_path)
+    config.write_text(config.read_text() + "unfinished:\n")
+    code, out, _ = create("--target", "nomad/shop/web", "--max", "3", "--cpu", "60%", "--config.file", str(config))
+    assert code == 0
+    assert "shop/web" in out
 
 
 @pytest.mark.parametrize(

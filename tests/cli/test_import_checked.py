@@ -16,7 +16,7 @@ from autoscaler.errors import ConfigError
 from tests.cli import keda, nomad
 from tests.cli.hpa import CPU, hpa, metric
 from tests.cli.imported_fields import IMPORTED, LEFT_OUT, job
-from tests.cli.importing import V1, V2, convert
+from tests.cli.importing import V1, V2, convert, with_two_autoscalers
 
 ADAPTERS: Final = {
     "nomad": {"type": "nomad"},
@@ -273,3 +273,13 @@ def test_a_null_anywhere_gives_a_refusal_or_what_check_accepts(adapter: str, tmp
             else:
                 assert code == 1, each
                 assert err
+
+
+def test_a_target_that_is_already_configured_is_not_printed(tmp_path: Path) -> None:
+    """The others are: `check` would refuse the whole file."""
+    config, manifest = with_two_autoscalers(tmp_path), tmp_path / "hpa.yaml"
+    manifest.write_text(f"{V1}---\n{V1.replace('name: api', 'name: team')}")
+    code, out, err = convert(manifest, "--adapter", "swarm", "--config.file", str(config))
+    assert code == 1
+    assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["api"]
+    assert f"team: swarm/team is already scaled by of-team in {config}; change that one" in err
