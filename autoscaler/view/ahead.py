@@ -28,7 +28,7 @@ from autoscaler.quantity import format_seconds
 from autoscaler.record import Record
 from autoscaler.rules import plan_of
 from autoscaler.view.explanation import Allowance, Explanation, MoveDocument, Stabilization, StepDocument, Way, steps
-from autoscaler.view.metric import decimal, scale_of
+from autoscaler.view.notation import decimal, scale_of
 from autoscaler.view.story import Line, ahead_line, note
 from autoscaler.view.verdict import direction as direction_of
 from autoscaler.view.verdict import resting

@@ -13,7 +13,8 @@ from autoscaler.view.ahead import Ahead
 from autoscaler.view.explanation import BoundsDocument, ExplainedMetric, Explanation, Samples, ThresholdDocument, steps
 from autoscaler.view.instances import instances
 from autoscaler.view.last_value import LastValue, MetricKey
-from autoscaler.view.metric import metric, number
+from autoscaler.view.metric import metric
+from autoscaler.view.notation import number
 from autoscaler.view.parts import memory_keys
 from autoscaler.view.rules import query_document
 from autoscaler.view.steering import SteeringDocument
@@ -103,12 +104,10 @@ def _metric(
     *,
     wins: bool,
 ) -> ExplainedMetric:
-    plain = metric(outcome)
-    return ExplainedMetric(
-        **dict(plain),
+    return metric(
+        outcome,
+        ExplainedMetric,
         ratio=outcome.ratio if outcome.ratio is None or abs(outcome.ratio) < float("inf") else None,
-        proposal=outcome.proposal,
-        detail=outcome.detail,
         wins=wins,
         query=query,
         last=last,

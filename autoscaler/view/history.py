@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autoscaler.document import Document
 from autoscaler.model import TargetType
 from autoscaler.view.events import EventDocument, event
-from autoscaler.view.metric import number
+from autoscaler.view.notation import number
 from autoscaler.view.thinning import even
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy

@@ -8,7 +8,7 @@ from autoscaler.document import Document, Seconds
 from autoscaler.model import Instance, InstanceReading, MetricSpec, Phase, TargetState, TargetType
 from autoscaler.rules import plan_of, set_aside
 from autoscaler.rules.shown import ShownInstance
-from autoscaler.view.metric import decimal, number
+from autoscaler.view.notation import decimal, number
 from autoscaler.view.parts import keys, memories_with, with_parts
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from autoscaler.document import Document, Seconds
 from autoscaler.model import ConditionType, Decision, TargetType
-from autoscaler.view.metric import decimal, number
+from autoscaler.view.notation import decimal, number
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
     from autoscaler.record import Archive

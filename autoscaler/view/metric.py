@@ -1,14 +1,14 @@
 """One metric: numbers for charts, decimals for readers, and texts in kubectl's notation."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from autoscaler.document import Document
 from autoscaler.model import MetricOutcome, MetricSpec, MetricType, TargetType
-from autoscaler.quantity import format_decimal
 from autoscaler.text import count as count_of
 from autoscaler.text import listed
 from autoscaler.view import notation
+from autoscaler.view.notation import decimal, number
 
 _NAMED: Final = 3
 """Instances that a text lists."""
@@ -41,16 +41,20 @@ class MetricDocument(Document):
     """Whether the metric has no value and its fallback is in force."""
 
 
-def metric(outcome: MetricOutcome) -> MetricDocument:
-    """Return the document of one outcome."""
-    return MetricDocument.of(
+_MetricT = TypeVar("_MetricT", bound=MetricDocument)
+
+
+def metric(outcome: MetricOutcome, kind: type[_MetricT], **others: Any) -> _MetricT:
+    """Return the document of one outcome, of this kind, with its other fields."""
+    return kind.of(
         outcome,
+        **others,
         target_type=outcome.target.type,
         current=notation.value(outcome),
         target=notation.target(outcome.target),
         text=notation.metric(outcome),
         value=number(outcome.current, outcome.target.type),
-        target_value=outcome.target.value / scale_of(outcome.target.type),
+        target_value=number(outcome.target.value, outcome.target.type),
         total=number(outcome.total, outcome.target.type),
         missing=len(outcome.missing),
         warming=len(outcome.aside),
@@ -59,7 +63,7 @@ def metric(outcome: MetricOutcome) -> MetricDocument:
 
 def metrics(outcomes: Sequence[MetricOutcome], specs: Sequence[MetricSpec]) -> tuple[MetricDocument, ...]:
     """Return the metrics of a decision; if it read none, those of `specs` without values."""
-    return tuple([metric(outcome) for outcome in outcomes or map(unread, specs)])
+    return tuple([metric(outcome, MetricDocument) for outcome in outcomes or map(unread, specs)])
 
 
 def unmeasured(outcomes: Sequence[MetricOutcome]) -> str | None:
@@ -86,46 +90,14 @@ def unread(spec: MetricSpec) -> MetricOutcome:
     return MetricOutcome(spec.name, spec.type, spec.target)
 
 
-def scale_of(kind: TargetType) -> int:
-    """Return the divisor from a kept whole number to its unit."""
-    return 1 if kind is TargetType.UTILIZATION else 1000
-
-
-def number(value: int | None, kind: TargetType) -> float | None:
-    """Return a kept value as a number in its unit."""
-    return None if value is None else value / scale_of(kind)
-
-
-def decimal(value: float, kind: TargetType) -> str:
-    """Return a value in its unit for readers: `63%`, `8.33`."""
-    return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
-
-
-def current_decimal(metric: MetricDocument) -> str | None:
-    """Return a metric's current value for readers: `8.33`, `25 in total`; None: the metric failed or was not read."""
-    if metric.total is not None:
-        return f"{decimal(metric.total, metric.target_type)} in total"
-    return None if metric.value is None else decimal(metric.value, metric.target_type)
-
-
 def current_words(metric: MetricDocument) -> str:
     """Return a metric's current value for readers, else `<unknown>` or `<not read>`."""
-    current = current_decimal(metric)
-    return notation.absent(metric.error) if current is None else current
+    return notation.current(metric.value, metric.total, metric.target_type, metric.error)
 
 
 def target_decimal(metric: MetricDocument) -> str:
     """Return a metric's target for readers."""
     return decimal(metric.target_value, metric.target_type)
-
-
-def reading(outcome: MetricOutcome) -> str:
-    """Return what a metric reads against its target: `inflight 13 of 10`, `queue 45 in total of 15`."""
-    kind = outcome.target.type
-    goal, current = decimal(outcome.target.value / scale_of(kind), kind), number(outcome.current, kind)
-    if outcome.total is not None:
-        return f"{outcome.name} {format_decimal(outcome.total)} in total of {goal}"
-    return f"{outcome.name} {notation.absent(outcome.error) if current is None else decimal(current, kind)} of {goal}"
 
 
 def is_averaged(metric: MetricDocument) -> bool:

@@ -17,22 +17,33 @@ _NAMED: Final = (MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE)
 _SUMMED: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 
 
+def scale_of(kind: TargetType) -> int:
+    """Return the divisor from a kept whole number to its unit."""
+    return 1 if kind is TargetType.UTILIZATION else 1000
+
+
+def number(value: int | None, kind: TargetType) -> float | None:
+    """Return a kept value as a number in its unit."""
+    return None if value is None else value / scale_of(kind)
+
+
+def decimal(value: float, kind: TargetType) -> str:
+    """Return a value in its unit for readers: `63%`, `8.33`."""
+    return f"{value:.0f}%" if kind is TargetType.UTILIZATION else format_decimal(round(value * 1000))
+
+
 def target(target: MetricTarget) -> str:
     """Return the target in kubectl's notation: `60%`, `30`, `500m`."""
-    return f"{target.value}%" if target.type is TargetType.UTILIZATION else format_quantity(target.value)
+    return _kubectl(target.value, target.type)
 
 
 def value(metric: MetricOutcome) -> str | None:
     """Return the current value in kubectl's notation: `63%`, `37500m`; None: the metric failed."""
-    if metric.failed:
-        return None
-    match metric.target.type:
-        case TargetType.UTILIZATION:
-            return None if metric.average_utilization is None else f"{metric.average_utilization}%"
-        case TargetType.AVERAGE_VALUE:
-            return None if metric.average_value is None else format_quantity(metric.average_value)
-        case TargetType.VALUE:
-            return None if metric.value is None else format_quantity(metric.value)
+    return None if metric.failed or metric.current is None else _kubectl(metric.current, metric.target.type)
+
+
+def _kubectl(value: int, kind: TargetType) -> str:
+    return f"{value}%" if kind is TargetType.UTILIZATION else format_quantity(value)
 
 
 def plain(text: str) -> str:
@@ -45,24 +56,37 @@ def is_averaged(kind: MetricType, target: TargetType) -> bool:
     return kind in _SUMMED and target is TargetType.AVERAGE_VALUE
 
 
-def ratio(metric: MetricOutcome) -> str:
-    """Return current and target for readers: `63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`, `<unknown>/15`,
-    `<not read>/15`.
+def current(value: float | None, total: float | None, kind: TargetType, error: str | None) -> str:
+    """Return a metric's current value for readers: `8.33`, `25 in total`; `<unknown>` if it failed, else `<not read>`.
+
+    `total`: the value if it has no average. `error`: why the metric failed; None: it did not.
     """
-    current, total = value(metric), metric.total
-    known = absent(metric.error) if current is None else plain(current)
-    known = known if total is None else f"{format_decimal(total)} in total"
-    return f"{known}/{plain(target(metric.target))}{' (avg)' if is_averaged(metric.type, metric.target.type) else ''}"
+    if total is not None:
+        return f"{decimal(total, kind)} in total"
+    return decimal(value, kind) if value is not None else NOT_READ if error is None else UNKNOWN
 
 
-def absent(error: str | None) -> str:
-    """Return the text in place of a value that a metric does not have. `error`: why it failed; None: it did not."""
-    return NOT_READ if error is None else UNKNOWN
+def reading(outcome: MetricOutcome) -> str:
+    """Return what a metric reads against its target: `inflight 13 of 10`, `queue 45 in total of 15`."""
+    known, goal = _against(outcome)
+    return f"{outcome.name} {known} of {goal}"
 
 
 def metric(outcome: MetricOutcome) -> str:
-    """Return one entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`; only resources have their names there."""
-    return f"{outcome.name}: {ratio(outcome)}" if outcome.type in _NAMED else ratio(outcome)
+    """Return one entry of `kubectl get hpa`'s TARGETS: `cpu: 63%/60%`, `37.5/30 (avg)`, `75 in total/30 (avg)`.
+
+    `<unknown>/15` of a metric that failed, `<not read>/15` of one that was not read. Only resources have their names.
+    """
+    name = f"{outcome.name}: " if outcome.type in _NAMED else ""
+    average = " (avg)" if is_averaged(outcome.type, outcome.target.type) else ""
+    return f"{name}{'/'.join(_against(outcome))}{average}"
+
+
+def _against(outcome: MetricOutcome) -> tuple[str, str]:
+    """Return current value and target for readers."""
+    kind = outcome.target.type
+    known = current(number(outcome.current, kind), number(outcome.total, kind), kind, outcome.error)
+    return known, decimal(outcome.target.value / scale_of(kind), kind)
 
 
 def metrics(outcomes: Sequence[MetricOutcome], most: int = 2) -> str:

@@ -16,8 +16,7 @@ from autoscaler.quantity import format_seconds
 from autoscaler.rules import RULES, changes_proposals
 from autoscaler.text import count, listed
 from autoscaler.view.last_value import LastValue, MetricKey
-from autoscaler.view.metric import reading
-from autoscaler.view.notation import is_averaged
+from autoscaler.view.notation import is_averaged, reading
 from autoscaler.view.parts import memory_remarks
 from autoscaler.view.verdict import limits, resting, winner
 

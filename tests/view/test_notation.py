@@ -4,7 +4,7 @@ import pytest
 
 from autoscaler.model import MetricOutcome, MetricTarget, MetricType, TargetType
 from autoscaler.view import notation
-from autoscaler.view.metric import current_decimal, metric, target_decimal
+from autoscaler.view.metric import MetricDocument, current_words, metric, target_decimal
 
 THIRTY = MetricTarget(TargetType.AVERAGE_VALUE, 30_000)
 FIFTEEN = MetricTarget(TargetType.VALUE, 15_000)
@@ -44,8 +44,8 @@ def test_only_two_metrics_are_listed() -> None:
 
 def test_thousandths_are_shown_as_decimals() -> None:
     """Fields for programs keep kubectl's notation, 8334m."""
-    queue = metric(MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=8_334))
-    assert (current_decimal(queue), target_decimal(queue)) == ("8.33", "30")
+    queue = metric(MetricOutcome("queue", MetricType.EXTERNAL, THIRTY, average_value=8_334), MetricDocument)
+    assert (current_words(queue), target_decimal(queue)) == ("8.33", "30")
     assert (queue.current, queue.target) == ("8334m", "30")
     assert queue.text == "8.33/30 (avg)"
     assert (notation.plain("8334m"), notation.plain("63%"), notation.plain("30")) == ("8.33", "63%", "30")

@@ -5,8 +5,7 @@ from datetime import datetime
 from autoscaler.layout import UNKNOWN, Screen, Table, moment, or_unknown
 from autoscaler.text import clean
 from autoscaler.view.history import HistoryDocument, PointMetric, metric_columns
-from autoscaler.view.metric import decimal
-from autoscaler.view.notation import NOT_READ
+from autoscaler.view.notation import NOT_READ, decimal
 
 
 def rows(history: HistoryDocument, now: datetime, screen: Screen) -> list[str]:

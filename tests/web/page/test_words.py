@@ -8,7 +8,7 @@ from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricT
 from autoscaler.times import rfc3339
 from autoscaler.view.instances import InstanceDocument
 from autoscaler.view.level import Level
-from autoscaler.view.metric import metric, target_decimal
+from autoscaler.view.metric import MetricDocument, metric, target_decimal
 from autoscaler.view.summary import ConditionDocument
 from autoscaler.web.page import words
 from tests.decisions import NOW, cpu
@@ -28,10 +28,10 @@ def test_thousandths_are_decimals() -> None:
         "queue", MetricType.EXTERNAL, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=15750
     )
 
-    assert (words.value(metric(queue)), target_decimal(metric(queue))) == ("15.75", "0.5")
-    assert (words.value(metric(cpu())), target_decimal(metric(cpu()))) == ("63%", "60%")
-    assert words.value(metric(cpu(None))) == "unknown"
-    assert words.value(metric(replace(cpu(None), error=None))) == "not read"
+    assert (words.value(metric(queue, MetricDocument)), target_decimal(metric(queue, MetricDocument))) == ("15.75", "0.5")
+    assert (words.value(metric(cpu(), MetricDocument)), target_decimal(metric(cpu(), MetricDocument))) == ("63%", "60%")
+    assert words.value(metric(cpu(None), MetricDocument)) == "unknown"
+    assert words.value(metric(replace(cpu(None), error=None), MetricDocument)) == "not read"
     assert [words.number(each) for each in (9.3333, 1234.5, 0.0126, None)] == ["9.33", "1234.5", "0.013", ""]
 
 
