@@ -64,7 +64,7 @@ OFFLINE: Final[dict[str, tuple[str, str, str]]] = {
     "create": (
         "",
         "--target nosuch/web --max 2 --cpu 60% --config.file autoscaler.yaml",
-        "--target fleet/web --max 2 --cpu 60% --config.file autoscaler.yaml",
+        "--target fleet/api --max 2 --cpu 60% --config.file autoscaler.yaml",
     ),
     "import": ("", "nosuch.yaml", "hpa.yaml"),
     "notify": ("nosuch", "test --config.file autoscaler.yaml", "test --config.file notified.yaml"),
