@@ -64,9 +64,11 @@ def check(
     and each value in one way. The errors of a wrong file go to standard error.
     """
     if printed:
+        from autoscaler.config.normalized import normalized, without_secrets  # noqa: PLC0415 - only needed here
+
         for file in files or [config_file]:
             with exit_on_error():
-                _print_normalized(file)
+                show_values(without_secrets(normalized(file)), Form.YAML)
         return
     if write_test and not live:
         raise typer.BadParameter("needs --live", param_hint="--write-test")
@@ -88,21 +90,15 @@ def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool
     _print_problems(refused, warnings, strict=strict)
     if refused or (strict and warnings):
         return False
-    autoscalers, queries = len(settings.autoscalers), len(_queries(settings))
-    typer.echo(f"{file}: ok, {count(autoscalers, 'autoscaler')}, {count(queries, 'query', 'queries')}")
+    queries = {(query.prometheus, query.expr) for scaler in settings.autoscalers for query in scaler.queries}
+    counted = f"{count(len(settings.autoscalers), 'autoscaler')}, {count(len(queries), 'query', 'queries')}"
+    typer.echo(f"{file}: ok, {counted}")
     if plan:
         from autoscaler.cli.plan import plan_lines  # noqa: PLC0415 - slow to import, and not needed otherwise
 
         for line in plan_lines(settings):
             typer.echo(clean(line))
     return examine is None or examine(settings)
-
-
-def _print_normalized(file: Path) -> None:
-    """Print the normalized form of a file. Raises ConfigError."""
-    from autoscaler.config.normalized import normalized, without_secrets  # noqa: PLC0415 - only needed here
-
-    show_values(without_secrets(normalized(file)), Form.YAML)
 
 
 def _print_problems(errors: Sequence[Problem], warnings: Sequence[Problem], *, strict: bool) -> None:
@@ -132,9 +128,3 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
     wrong = [clean(block.title) for block in blocks if block.wrong]
     typer.echo(f"\n{settings.path}: " + (f"would not work: {listed(wrong, _NAMED)}" if wrong else "all would work"))
     return not wrong
-
-
-def _queries(settings: Settings) -> set[tuple[str, str]]:
-    """Return the queries of a cycle: each expression of a source once."""
-    used = [query for scaler in settings.autoscalers for query in scaler.queries]
-    return {(query.prometheus, query.expr) for query in used}

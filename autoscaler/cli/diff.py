@@ -1,6 +1,5 @@
 """`autoscaler diff`: the keys whose values differ in two configurations."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
 from autoscaler.config.normalized import differences, normalized
-from autoscaler.layout import NONE, Screen, Table
+from autoscaler.layout import NONE, Table
 from autoscaler.service import CONFIG
 from autoscaler.text import clean
 from autoscaler.view.differences import DifferenceDocument, DifferenceList
@@ -34,19 +33,13 @@ def diff(
         found = list(differences(normalized(against), normalized(file)))
         if output is Form.TEXT:
             rows = [(clean(each.path), _text(each.before), _text(each.after)) for each in found]
-            show(_lines(rows, screen(), str(file), str(against)))
+            same = f"{clean(str(file))} means the same as {clean(str(against))}"
+            show(Table(("KEY", "BEFORE", "AFTER"), screen()).lines(rows) if rows else [same])
         else:
             changes = tuple([DifferenceDocument.of(each) for each in found])
             show_document(DifferenceList(before=str(against), after=str(file), changes=changes), output)
     if exit_code and found:
         raise typer.Exit(1)
-
-
-def _lines(rows: list[tuple[str, str, str]], screen: Screen, file: str, against: str) -> Iterator[str]:
-    if rows:
-        yield from Table(("KEY", "BEFORE", "AFTER"), screen).lines(rows)
-    else:
-        yield f"{clean(file)} means the same as {clean(against)}"
 
 
 def _text(value: Any) -> str:

@@ -62,15 +62,11 @@ def import_(
         notes.append(f"scaleTargetRef.adapter is {NO_ADAPTER}; name the connection with --adapter")
     if differences:
         differences = ["It will scale differently:", *differences]
-    _say([*error_lines(problems), *error_lines(refused), *map(plain, [*notes, *differences])])
+    for line in [*error_lines(problems), *error_lines(refused), *map(plain, [*notes, *differences])]:
+        typer.echo(line, err=True)
     show(lines)
     if not imported or problems or refused:
         raise typer.Exit(1)
-
-
-def _say(lines: Sequence[str]) -> None:
-    if lines:
-        typer.echo("\n".join(lines), err=True)
 
 
 def _writable(

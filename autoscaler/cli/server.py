@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
-from ipaddress import ip_address
 from pathlib import Path
 from ssl import SSLError, create_default_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,6 +23,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from pydantic import ValidationError
 
 from autoscaler.errors import ServerError
+from autoscaler.net import on_this_machine
 from autoscaler.version import USER_AGENT
 
 if TYPE_CHECKING:  # their imports take half a second
@@ -103,7 +103,7 @@ class Server:
         self.url = url.rstrip("/")
         self.socket = Path(unquote(parts.path)) if is_socket else None
         """The control socket; None: TCP."""
-        self.is_this_machine = is_socket or _is_loopback(host)
+        self.is_this_machine = is_socket or on_this_machine(url)
         self._headers = {"User-Agent": USER_AGENT, **(config.headers() if config is not None else {})}
         self._base = ("" if is_socket else parts.path.rstrip("/")) + _API
         self._connect: Callable[[], HTTPConnection]
@@ -235,10 +235,3 @@ def _permission(path: Path) -> str:
 
 def _at(path: str, name: str) -> str:
     return path.replace("{name}", quote(name, safe="", errors="replace"))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -10,7 +10,7 @@ import typer
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import Name, SelectorText, duration, selector
 from autoscaler.cli.output import show
-from autoscaler.cli.tables.steering import bounds, scope
+from autoscaler.cli.tables.steering import scope
 from autoscaler.model import Direction
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean, count
@@ -166,7 +166,7 @@ def _in_force(name: str, steering: SteeringDocument, spans: Mapping[str, str | N
     if pause is not None:
         parts.append(_paused(pause, now, spans.get("pause")))
     if override is not None:
-        parts.append(f"{bounds(override)} in force {_until(override.until, now, spans.get('override'))}")
+        parts.append(f"{override.bounds} in force {_until(override.until, now, spans.get('override'))}")
     return f"{clean(name)}: " + ("; ".join(parts) or "resumed; no pause or override is in force")
 
 

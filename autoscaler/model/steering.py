@@ -44,6 +44,12 @@ class Override(Struct, frozen=True, gc=False, array_like=True):
     since: datetime
     until: datetime | None
 
+    @property
+    def bounds(self) -> str:
+        """The bounds that it sets: `min 2, max 8`."""
+        words = (("min", self.minimum), ("max", self.maximum))
+        return ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
+
 
 class ManualControls(Struct, frozen=True, gc=False, array_like=True):
     """All that operators have asked of one autoscaler."""

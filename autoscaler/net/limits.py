@@ -41,7 +41,7 @@ def in_mib(size: int) -> str:
 
 
 def on_this_machine(url: str) -> bool:
-    """Return whether the URL's host is this machine, where compression costs time and saves nothing."""
+    """Return whether the URL's host is this machine: there compression costs time and saves nothing."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

@@ -73,9 +73,7 @@ def paused(pause: Pause) -> Event:
 
 def overridden(override: Override) -> Event:
     """Return the event of an override of the bounds."""
-    bounds = (("min", override.minimum), ("max", override.maximum))
-    what = ", ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
-    return _event(OVERRIDDEN, f"{override.by} set {what} {format_until(override.until)}", override.reason)
+    return _event(OVERRIDDEN, f"{override.by} set {override.bounds} {format_until(override.until)}", override.reason)
 
 
 def resumed(before: ManualControls, after: ManualControls, by: str, reason: str) -> Event | None:

@@ -238,10 +238,12 @@ def lines(ahead: Explanation) -> Iterator[Line]:
         yield ahead_line(f"The recommendation {hold.recommendation} leaves the window {_in(hold.remaining_seconds)}.")
     for way in ahead.ways:
         if way.text and way is not course:
-            yield ahead_line(way.text.partition("\n")[0])
-            yield from [note(_hurdle(step, way, ahead.current, moves=moves)) for step in way.hurdles]
+            first, *hurdles = way.text.split("\n")
+            yield ahead_line(first)
+            yield from [note(hurdle.strip()) for hurdle in hurdles]
     for each in ahead.policies:
-        told = course is not None and course.direction is each.direction and _leads_to(ahead, each.next_size)
+        next_size = None if ahead.if_unchanged is None else ahead.if_unchanged.size
+        told = course is not None and (course.direction, next_size) == (each.direction, each.next_size)
         if each.next_size is not None and each.next_seconds is not None and not told:
             to = "up to" if each.direction is Direction.OUT else "down to"
             later = f"{each.next_size} {_in(each.next_seconds)}"
@@ -254,10 +256,6 @@ def _course(ahead: Explanation) -> Way | None:
     if ahead.if_unchanged is None:
         return None
     return next((way for way in ahead.ways if not way.when and way.earliest == ahead.if_unchanged), None)
-
-
-def _leads_to(ahead: Explanation, size: int | None) -> bool:
-    return ahead.if_unchanged is not None and ahead.if_unchanged.size == size
 
 
 def _next_step(ahead: Explanation, move: MoveDocument, course: Way | None) -> str:

@@ -1,7 +1,7 @@
 """What can be read: the operations of the API that change nothing, by path."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
@@ -105,7 +105,7 @@ class Reads:
         shown = names[query.offset : query.offset + query.limit]
         reload = None if self._status is None else self._status().last_reload
         return AutoscalerList(
-            autoscalers=tuple(self._summaries(shown, scalers, latest, self._clock.now())),
+            autoscalers=tuple(self._summaries(shown, scalers, latest)),
             total=len(names),
             refused_reload=None if reload is None or reload.successful else reload,
             led=self._archive.is_led(),
@@ -113,13 +113,15 @@ class Reads:
 
     def get_autoscaler(self, name: str) -> Detail:
         """One autoscaler with its configuration and events."""
-        now, scalers, recorded = self._clock.now(), self._scalers(), self._archive.record_at(name)
+        scalers, recorded = self._scalers(), self._archive.record_at(name)
         scaler = None if scalers is None else scalers.get(name)
         known = recorded.scaler if scaler is None and recorded is not None else scaler
         if known is None:
             raise self._unknown(name)
-        (found,) = self._summaries([name], scalers, {} if recorded is None else {name: recorded.decision}, now)
-        return detail(found, known, recorded, self._archive.events(name, now - _DETAIL_EVENTS), self._sources())
+        (found,) = self._summaries([name], scalers, {} if recorded is None else {name: recorded.decision})
+        return detail(
+            found, known, recorded, self._archive.events(name, self._clock.now() - _DETAIL_EVENTS), self._sources()
+        )
 
     def explain_autoscaler(self, name: str, query: ExplainParameters) -> Explanation:
         """The explanation of a decision."""
@@ -175,10 +177,9 @@ class Reads:
         names: Sequence[str],
         scalers: Mapping[str, Autoscaler] | None,
         latest: Mapping[str, Decision],
-        now: datetime,
     ) -> Sequence[Summary]:
         archive = self._archive
-        return summaries(names, scalers, latest, archive.steering(), now, archive.first_seen())
+        return summaries(names, scalers, latest, archive.steering(), self._clock.now(), archive.first_seen())
 
     def _require(self, name: str) -> None:
         """Raise UnknownAutoscaler unless the autoscaler is configured or remembered."""

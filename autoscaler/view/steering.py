@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from autoscaler.document import Document
-from autoscaler.model import Direction, Pause
+from autoscaler.model import Direction, Override, Pause
 
 
 class PauseDocument(Document):
@@ -31,6 +31,11 @@ class OverrideDocument(Document):
     reason: str
     since: datetime
     until: datetime | None
+
+    @property
+    def bounds(self) -> str:
+        """Return the bounds: `min 2, max 8`."""
+        return Override(self.minimum, self.maximum, self.by, self.reason, self.since, self.until).bounds
 
 
 class SteeringDocument(Document):

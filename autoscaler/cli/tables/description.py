@@ -11,7 +11,7 @@ from autoscaler.cli.tables.events import EventTable
 from autoscaler.cli.tables.instances import instances
 from autoscaler.cli.tables.listing import OF_LEVEL, state_words
 from autoscaler.cli.tables.queries import query_text
-from autoscaler.cli.tables.steering import asked, bounds, scope
+from autoscaler.cli.tables.steering import asked, scope
 from autoscaler.document import QueryDocument
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table, local, moment, or_unknown
 from autoscaler.model import MetricType, TargetType
@@ -91,7 +91,7 @@ def _steering(summary: Summary, now: datetime) -> Iterator[tuple[str, str]]:
     if pause is not None:
         yield "Paused:", f"{scope(pause)}, {asked(pause, now)}"
     if override is not None:
-        yield "Overridden:", f"{bounds(override)}, {asked(override, now)}"
+        yield "Overridden:", f"{override.bounds}, {asked(override, now)}"
 
 
 def _metrics(detail: Detail) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ def explanation(document: Explanation, now: datetime, screen: Screen) -> list[st
     mark = ", dry run" if document.dry_run else ""
     head = f"{clean(document.name)} ({clean(document.reference)}), {moment(document.at, now)}{mark}"
     first, *others = document.story
-    behind = [each.kind for each in others].index(Kind.AHEAD) if _has(others, Kind.AHEAD) else len(others)
+    behind = next((place for place, each in enumerate(others) if each.kind is Kind.AHEAD), len(others))
     told = screen.wrap(local(clean(first.text), now))
     lines = [screen.paint(DIM, head), "", *[screen.paint(BOLD, line) for line in told]]
     if others[:behind]:
@@ -26,10 +26,6 @@ def explanation(document: Explanation, now: datetime, screen: Screen) -> list[st
     if others[behind:]:
         lines += ["", "What would change it:", *_ahead(others[behind:], now, screen)]
     return [*lines, *_warnings(document, screen), *_instances(document, screen)]
-
-
-def _has(lines: Sequence[Line], kind: Kind) -> bool:
-    return any(line.kind is kind for line in lines)
 
 
 def _steps(document: Explanation, lines: Sequence[Line], now: datetime, screen: Screen) -> Iterator[str]:

@@ -19,6 +19,7 @@ OF_LEVEL: Final[Mapping[Level, str]] = {Level.ERROR: RED, Level.WARNING: YELLOW,
 def cells(summary: Summary, now: datetime, header: Sequence[str], age_at: datetime | None = None) -> tuple[str, ...]:
     """Return an autoscaler's cells under these titles. The wide table has all metrics under TARGETS.
 
+    READY is `2/3`, ready instances and the requested size, as kubectl writes them for a Deployment.
     `age_at`: when it has its AGE; None: now.
     """
     metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
@@ -29,7 +30,7 @@ def cells(summary: Summary, now: datetime, header: Sequence[str], age_at: dateti
         "MIN": or_unknown(summary.minimum),
         "MAX": or_unknown(summary.maximum),
         "REPLICAS": or_unknown(summary.current),
-        "READY": _ready(summary),
+        "READY": UNKNOWN if summary.ready is None else f"{summary.ready}/{or_unknown(summary.current)}",
         "DESIRED": or_unknown(summary.desired),
         "AGE": UNKNOWN if summary.first_seen is None else format_age((age_at or now) - summary.first_seen),
         "STATE": state_words(summary),
@@ -47,8 +48,3 @@ def state_words(summary: Summary) -> str:
     """Return the state: `limited`, `scaling in (dry run)`, `failing, paused`."""
     words = ", ".join(summary.state_words)
     return f"{words} (dry run)" if summary.dry_run else words
-
-
-def _ready(summary: Summary) -> str:
-    """Return ready instances and the requested size, `2/3`, as kubectl writes them for a Deployment."""
-    return UNKNOWN if summary.ready is None else f"{summary.ready}/{or_unknown(summary.current)}"

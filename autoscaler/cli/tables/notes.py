@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.cli.tables.steering import asked, bounds
+from autoscaler.cli.tables.steering import asked
 from autoscaler.layout import moment
 from autoscaler.text import clean, count
 from autoscaler.view.status import ReloadStatus
@@ -23,7 +23,7 @@ def notes(found: Sequence[Summary], refused: ReloadStatus | None, now: datetime,
     lines += [] if refused is None else [_reload(refused, now)]
     noted = [(clean(each.name), given) for each in found if (given := each.steering.override) is not None]
     for name, given in noted[:_MAX_NOTED]:
-        lines.append(f"{name}: its bounds are overridden ({bounds(given)}) {clean(asked(given, now))}")
+        lines.append(f"{name}: its bounds are overridden ({given.bounds}) {clean(asked(given, now))}")
     if len(noted) > _MAX_NOTED:
         lines.append(f"and {len(noted) - _MAX_NOTED} more; `autoscaler get -o wide` shows them")
     return lines

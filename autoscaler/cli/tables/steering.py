@@ -20,12 +20,6 @@ def scope(pause: PauseDocument) -> str:
     return _SCOPES[pause.direction]
 
 
-def bounds(override: OverrideDocument) -> str:
-    """Return the bounds of an override: `min 2, max 8`."""
-    words = (("min", override.minimum), ("max", override.maximum))
-    return ", ".join(f"{word} {bound}" for word, bound in words if bound is not None)
-
-
 def asked(given: PauseDocument | OverrideDocument, now: datetime) -> str:
     """Return who asked, for how long and why."""
     end = "until it is resumed" if given.until is None else f"for another {format_age(given.until - now)}"

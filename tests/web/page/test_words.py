@@ -28,7 +28,10 @@ def test_thousandths_are_decimals() -> None:
         "queue", MetricType.EXTERNAL, MetricTarget(TargetType.AVERAGE_VALUE, 500), average_value=15750
     )
 
-    assert (words.value(metric(queue, MetricDocument)), target_decimal(metric(queue, MetricDocument))) == ("15.75", "0.5")
+    assert (words.value(metric(queue, MetricDocument)), target_decimal(metric(queue, MetricDocument))) == (
+        "15.75",
+        "0.5",
+    )
     assert (words.value(metric(cpu(), MetricDocument)), target_decimal(metric(cpu(), MetricDocument))) == ("63%", "60%")
     assert words.value(metric(cpu(None), MetricDocument)) == "unknown"
     assert words.value(metric(replace(cpu(None), error=None), MetricDocument)) == "not read"
