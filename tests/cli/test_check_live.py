@@ -234,7 +234,7 @@ def test_prometheus_decides_about_an_expression_that_the_parser_cannot_read(tmp_
 
 def test_a_refused_query_is_told_once(tmp_path: Path, prometheus: str) -> None:
     """Prometheus works, and the words stand where the query is used."""
-    scalers = [autoscaler("wrong", "vector(3) vector(3)"), autoscaler("fine", "vector(3)")]
+    scalers = [autoscaler("wrong", "vector(3) and"), autoscaler("fine", "vector(3)")]
     config = write_config(tmp_path, prometheus, scalers)
     found = examined(config)
     assert {name: block.wrong for name, block in found.items()} == {"connections": False, "wrong": True, "fine": False}
