@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,16 @@ def pytest_runtest_makereport(
         ]
         report.sections.append(("Output of the command", "".join(filter(None, said))))
     return report
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files, and folders with only such files, whose tests are all slow: their imports take longest."""
+    files = [*collection_path.rglob("test_*.py")] if collection_path.is_dir() else [collection_path]
+    return (config.option.markexpr == "not slow" and bool(files) and all(map(_all_slow, files))) or None
+
+
+def _all_slow(file: Path) -> bool:
+    return re.search(rb"^pytestmark = .*pytest\.mark\.slow", file.read_bytes(), re.MULTILINE) is not None
 
 
 @pytest.hookimpl(trylast=True)  # after the marks that other conftests set

@@ -10,6 +10,7 @@ from tests.browser.conftest import Open
 from tests.browser.pages import chart, click, colours
 from tests.browser.world import Site
 
+pytestmark = pytest.mark.slow
 SHOP = "/autoscalers/shop-web"
 
 

@@ -7,6 +7,7 @@ from tests.browser.conftest import Open, watch
 from tests.browser.pages import scrolls_sideways, violations
 from tests.browser.world import OPERATOR, Site
 
+pytestmark = pytest.mark.slow
 PATHS = ("/", "/status", "/autoscalers/shop-web", "/autoscalers/search", "/autoscalers/payments")
 
 

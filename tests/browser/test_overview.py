@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.world import Site
+
+pytestmark = pytest.mark.slow
 
 
 def names(page: Page) -> list[str]:

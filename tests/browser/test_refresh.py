@@ -10,6 +10,8 @@ from autoscaler.model import Failure
 from tests.browser.conftest import Open
 from tests.browser.world import Site, served, shop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def fresh(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:

@@ -16,6 +16,7 @@ from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import compared, shop, shop_past
 
+pytestmark = pytest.mark.slow
 HOSTILE = "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">'&"
 
 

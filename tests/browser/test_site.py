@@ -15,6 +15,7 @@ from tests.browser.conftest import Address, Open
 from tests.browser.pages import scrolls_sideways
 from tests.packaging.site import build
 
+pytestmark = pytest.mark.slow
 _ATTEMPTS: Final = 10
 """How often the test types a word into the search. It has no effect before the site's script runs."""
 

@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from autoscaler.model import Direction
 from tests.browser.conftest import Open
 from tests.browser.world import OPERATOR, Site
+
+pytestmark = pytest.mark.slow
 
 
 def pause(page: Page, reason: str) -> None:

@@ -7,18 +7,19 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from moto.sts.models import sts_backends
 
 from autoscaler.config import PrometheusSource, SigV4
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from tests.observe.build import CLOCK, NOW, call
-from tests.servers.aws import AwsServer, running_aws
 from tests.servers.guarded_sources import Workspace
 from tests.servers.web import Answer, Request, answering
+
+if TYPE_CHECKING:
+    from tests.servers.aws import AwsServer
 
 ROLE = "arn:aws:iam::123456789012:role/metrics"
 EXPR = 'sum(rate(a{b=~"c+ d|é",e!="~*/"}[5m])) + 1'
@@ -174,13 +175,17 @@ def test_a_header_host_is_signed() -> None:
 
 def _assumed() -> dict[str, tuple[str, str | None]]:
     """The keys that STS has given."""
+    from moto.sts.models import sts_backends
+
     roles = [role for backend in sts_backends["123456789012"].values() for role in backend.assumed_roles]
     return {role.access_key_id: (role.secret_access_key, role.session_token) for role in roles}
 
 
 @pytest.fixture
-def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsServer]:
+def sts(monkeypatch: pytest.MonkeyPatch) -> "Iterator[AwsServer]":
     """STS, with a role that requires an external id."""
+    from tests.servers.aws import running_aws  # takes seconds, which the other tests do not need
+
     with running_aws() as server:
         server.roles[ROLE] = "customer-7"
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.url)
@@ -188,7 +193,7 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsServer]:
 
 
 @pytest.mark.slow
-def test_a_role_is_assumed_once_and_its_session_token_is_signed(sts: AwsServer) -> None:
+def test_a_role_is_assumed_once_and_its_session_token_is_signed(sts: "AwsServer") -> None:
     workspace = Workspace(keys={})
     workspace.tamper = lambda _: workspace.keys.update(_assumed())
     signed = SigV4("eu-west-1", role_arn=ROLE, external_id="customer-7")
@@ -201,7 +206,7 @@ def test_a_role_is_assumed_once_and_its_session_token_is_signed(sts: AwsServer) 
 
 
 @pytest.mark.slow
-def test_a_role_that_is_refused_is_a_failed_query_with_the_remedy(sts: AwsServer) -> None:
+def test_a_role_that_is_refused_is_a_failed_query_with_the_remedy(sts: "AwsServer") -> None:
     workspace = Workspace()
     with answering(workspace.answer) as url:
         message = refusal(url, SigV4("eu-west-1", role_arn=ROLE, external_id="wrong"))
