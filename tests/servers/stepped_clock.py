@@ -136,7 +136,6 @@ def install() -> None:
     """Have this process go by them, before it begins anything."""
     from apscheduler.executors import base as executors
     from apscheduler.schedulers import base as schedulers
-    from apscheduler.schedulers.background import BackgroundScheduler
     from requests import Response
 
     from autoscaler.clock import SystemClock
@@ -161,9 +160,9 @@ def install() -> None:
         wall, elapsed = skew.looks()
         return Moment(datetime.fromtimestamp(wall, UTC), skew.boot or self._boot, timedelta(seconds=elapsed))
 
-    process = BackgroundScheduler._process_jobs
+    process = schedulers.BaseScheduler._process_jobs
 
-    def process_jobs(scheduler: BackgroundScheduler) -> float | None:
+    def process_jobs(scheduler: schedulers.BaseScheduler) -> float | None:
         seconds: float | None = process(scheduler)
         return None if seconds is None else seconds / current().speed
 
@@ -175,7 +174,7 @@ def install() -> None:
     # the point of this program
     SystemClock.now, SystemClock.monotonic, SystemClock.moment = now, monotonic, moment  # type: ignore[method-assign]
     schedulers.datetime = executors.datetime = Stepped
-    BackgroundScheduler._process_jobs = process_jobs
+    schedulers.BaseScheduler._process_jobs = process_jobs  # of the one that `schedule` uses, whichever that is
     Session.request = request  # type: ignore[method-assign, assignment]
 
 

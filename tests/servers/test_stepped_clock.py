@@ -1,6 +1,9 @@
 """A daemon's clocks that a test sets, and a Prometheus that uses them."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +13,28 @@ from tests.servers import same_clock
 from tests.servers.stepped_clock import Skew, SteppedClock
 
 HOUR = 3600.0
+TICKS = """
+from tests.servers.stepped_clock import install
+
+install()
+
+from autoscaler.clock import SystemClock
+from autoscaler.model import ShardName
+from autoscaler.schedule import Shard, Shards
+from autoscaler.target.contract import RecordingLogger
+from tests.schedule.ports import FakePorts, scaler
+from tests.waiting import until
+
+clock, log, ports = SystemClock(), RecordingLogger(), FakePorts(lambda: None)
+shards = Shards(clock, log)
+shard = Shard(ShardName("a"), clock, log, lambda _: None)
+shard.assign(ports.work([scaler("web", 3600)]))
+shards.add(shard)
+shards.start()
+until(lambda: ports.calls.count("record") >= 3, "three cycles")
+shards.stop()
+"""
+"""A program whose autoscaler has a period of an hour. It ends after three cycles."""
 
 
 def test_setting_the_wall_clock_moves_no_other_clock() -> None:
@@ -34,6 +59,13 @@ def test_fast_clocks_run_at_the_same_speed() -> None:
     wall, boot = skew.looks()
     for gained in (wall - time.time(), boot - now, skew.monotonic() - time.monotonic()):
         assert gained == pytest.approx(23 * HOUR, abs=24 * 5)
+
+
+@pytest.mark.slow  # a program of its own
+def test_shards_tick_by_fast_clocks(tmp_path: Path) -> None:
+    """Otherwise a fast day has a cycle in each real minute, and its faults pass between two of them."""
+    environment = {**os.environ, **SteppedClock(tmp_path, speed=10_000).env}
+    subprocess.run([sys.executable, "-c", TICKS], check=True, env=environment, timeout=300)
 
 
 def test_a_query_uses_the_servers_time_and_its_answer_the_daemons(tmp_path: Path) -> None:
