@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
 import requests
+from sqlalchemy import Connection
 
 from autoscaler.model import Direction, ManualControls, Override, Pause
 from autoscaler.threads import spawn
 from tests.steering import steer
+from tests.waiting import PATIENCE_SECONDS
 from tests.web.serving import Served
 from tests.web.unix import THIS_USER
 
@@ -41,19 +45,28 @@ def test_a_pause_needs_no_body(served: Served) -> None:
     assert (pause.direction, pause.until) == (Direction.BOTH, None)
 
 
-def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(served: Served) -> None:
+def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The transaction that changes the steering also reads it."""
     now, asked = served.daemon.clock.now(), list[Future[requests.Response]]()
     override = Override(4, None, "bob", "sale", now, None)
+    database, transaction_asked_for = served.daemon.state._database, Event()
+    writing = database.writing
+
+    def second_transaction() -> AbstractContextManager[Connection]:
+        transaction_asked_for.set()
+        return writing()
 
     def overridden(known: Mapping[str, ManualControls]) -> Mapping[str, ManualControls]:
+        monkeypatch.setattr(database, "writing", second_transaction)
         asked.append(spawn("asking", partial(served.post, f"{WEB}/pause")))
-        with pytest.raises(TimeoutError):
-            asked[0].result(0.5)
+        assert transaction_asked_for.wait(PATIENCE_SECONDS)
+        assert not asked[0].done()
         return {"web": ManualControls(None, override)}
 
     served.daemon.state.change_steering(overridden, lambda *_: None, now)
-    assert asked[0].result(60).status_code == 200
+    assert asked[0].result(PATIENCE_SECONDS).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
 
