@@ -24,7 +24,7 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-packages coverage test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-packages coverage test-aws test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -43,6 +43,9 @@ coverage: ready ## run all tests with branch coverage
 
 test-loaded: ready ## run all tests on a busy machine, then 20 times those that depend on its speed; ARGS="--slice 1/8" for an eighth of these
 	$(BIN)/python -m tests.loaded $(ARGS)
+
+test-aws: $(VENV)/installed-dev ## check the AWS adapters on a real account: AWS_TEST_GROUP=web-asg; WRITE=1 also sets sizes, and sets them back
+	@$(BIN)/python -m tests.adapters.aws.account
 
 test-unit: $(VENV)/installed-dev ## run the tests that need no server and no build
 	$(BIN)/python -m pytest -n auto -m "not slow"
