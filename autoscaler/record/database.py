@@ -115,7 +115,7 @@ def connect(
         engine = create_engine(_sqlite_uri(url, read_only=read_only), connect_args={"timeout": _BUSY_SECONDS})
     except (ImportError, NoSuchModuleError):
         raise StateError(
-            f"{place(url)} needs a driver that is not installed; pip install 'prometheus-autoscaler[postgresql]'"
+            f"{place(url)} needs the driver psycopg, which is not installed; install the package's extra `postgresql`"
         ) from None
 
     @event.listens_for(engine, "connect")
