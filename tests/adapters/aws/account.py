@@ -18,7 +18,7 @@ import boto3
 from adapters.aws_asg import AwsAsg
 from adapters.aws_ecs import AwsEcs
 from autoscaler.clock import SystemClock
-from autoscaler.errors import TargetNotFound
+from autoscaler.errors import TargetError, TargetNotFound
 from autoscaler.model import (
     Call,
     Conflict,
@@ -101,9 +101,17 @@ class Checked:
         return Call(clock.now(), clock.monotonic() + _CALL_SECONDS)
 
     def look(self) -> TargetState:
+        """Return the target as the adapter sees it. Raises TargetError."""
         found = self.adapter.observe([self.target], self.call())[self.target]
+        if isinstance(found, TargetError):
+            raise found
         assert isinstance(found, TargetState), found
         return found
+
+    def look_unheld(self) -> TargetState | None:
+        """Return what `look` does; None: an operation holds the target."""
+        found = self.look()
+        return found if found.hold == Hold() else None
 
     def scale(self, size: int, decided_from: int) -> ScaleOutcome:
         change = ScaleChange(f"check-{time.monotonic_ns()}", size, decided_from, self.seen.revision, "make test-aws")
@@ -116,8 +124,9 @@ Check = Callable[[Checked], object]
 
 
 def the_target_is_read(one: Checked) -> object:
-    one.seen = one.look()
-    assert one.seen.hold == Hold(), f"an operation holds the target; wait for its end: {one.seen.hold}"
+    found = until(one.look_unheld, "the end of the operation that holds the target; look at its events")
+    assert found is not None  # for mypy
+    one.seen = found
     return f"size {one.size}, {len(one.seen.instances)} instances"
 
 
