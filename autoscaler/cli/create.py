@@ -13,7 +13,7 @@ from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, 
 from autoscaler.convert.imported import Destination
 from autoscaler.errors import AutoscalerError, ConfigError, QuantityError
 from autoscaler.quantity import parse_quantity
-from autoscaler.service import CONFIG
+from autoscaler.service import CONFIG, has_configuration
 from autoscaler.text import plain
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
@@ -82,12 +82,11 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
 
     Raises as `config.connection_type`.
     """
-    path = config_file or CONFIG
-    if config_file is None and not path.exists():
+    if config_file is None and not has_configuration():
         return None
     from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed
 
-    return connection_type(path, adapter)
+    return connection_type(config_file or CONFIG, adapter)
 
 
 def conflicts(config_file: Path | None) -> Callable[[AutoscalerBlock], str | None]:
@@ -95,14 +94,12 @@ def conflicts(config_file: Path | None) -> Callable[[AutoscalerBlock], str | Non
 
     Its name or its target is one of theirs. Nothing is known of a configuration that does not exist, or does not load.
     """
-    path = config_file or CONFIG
-    if not path.exists():
-        return no_conflict
     from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
 
+    path = config_file or CONFIG
     try:
         settings = load(path)
-    except ConfigError:  # it may not be finished
+    except ConfigError:  # there is none, or it is not finished
         return no_conflict
     scaled = settings.identify()
     names = {scaler.name for scaler in settings.autoscalers}

@@ -74,7 +74,7 @@ def configuration(path: Path | None) -> "Settings":
     """Return the named configuration; None: the default one. Raises ConfigError, AutoscalerError."""
     from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
 
-    if path is None and not service.CONFIG.exists():
+    if path is None and not service.has_configuration():
         raise AutoscalerError(f"there is no {service.CONFIG}; name the configuration with --config.file")
     return load(path or service.CONFIG)
 
@@ -87,7 +87,7 @@ def state_place(config: Path | None) -> "tuple[str | None, Path, Settings | None
     """
     from autoscaler.record.folder import state_folder  # noqa: PLC0415 - slow
 
-    settings = configuration(config) if config is not None or service.CONFIG.exists() else None
+    settings = configuration(config) if config is not None or service.has_configuration() else None
     url = None if settings is None else settings.state.url
     return url, state_folder(os.environ) if url is not None else daemons_folder(), settings
 

@@ -1,10 +1,10 @@
 """Checks PromQL offline with promql-parser.
 
 Newer versions of Prometheus, and other servers, accept more than promql-parser does. So an expression is `refused` if
-promql-parser says what is wrong with it, or if two of its operands have no operator between them, and only `unknown`
-if promql-parser fails to read it otherwise. `run` sends both as they
-are; `check` reports the refused ones as errors. What no server can answer usefully, such as a range of samples, is a
-ValueError. Quoted texts, such as regular expressions, are not checked.
+promql-parser says what is wrong with it, or if an operator or an operand is missing. It is only `unknown` if
+promql-parser fails to read it otherwise. `run` sends both as they are; `check` reports the refused ones as errors. What
+no server can answer usefully, such as a range of samples, is a ValueError. Quoted texts, such as regular expressions,
+are not checked.
 
 The time of promql-parser grows with the square of the number of operators, and its stack with that number. Therefore
 an expression and a file have limits.

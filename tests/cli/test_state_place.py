@@ -1,6 +1,7 @@
 """Which state a command is about: `state.url`, $STATE_DIRECTORY, then the one default that exists."""
 
 from collections.abc import Sequence
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,23 @@ def test_no_command_chooses_one_of_two_states(
     assert said.code == 1
     assert all(str(folder) in said.err for folder in defaults)
     assert not Path("new.db").exists()
+
+
+@pytest.mark.parametrize("command", [("get",), ("status",), ("explain", "web")], ids=lambda words: words[0])
+def test_a_configuration_that_the_user_may_not_look_for_is_named(
+    offline: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Sequence[str]
+) -> None:
+    """Its folder may be an administrator's alone, and root, who runs the tests, may enter every folder."""
+    file, exists = tmp_path / "autoscaler.yaml", Path.exists
+
+    def forbidden(path: Path) -> bool:  # as of Python 3.11
+        if path == file:
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(service, "CONFIG", file)
+    monkeypatch.setattr(Path, "exists", forbidden)
+    scene = Scene(offline.folder, offline.state, offline.web, offline.jobs, offline.daemon, {})
+    said = scene.run(*command, AUTOSCALER_SERVER=offline.env["AUTOSCALER_SERVER"])
+    assert said.code == 1
+    assert f"{file}:1:1: the file cannot be read" in said.err

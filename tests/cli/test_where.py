@@ -177,7 +177,8 @@ def test_a_socket_in_an_unreadable_folder_is_skipped(
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "exists", closed)
-        assert find_daemon.servers(Where(None, None, file))[0].socket == online.served.control_socket
+        found = [each.socket for each in find_daemon.servers(Where(None, None, file))]
+    assert online.served.control_socket in found  # daemons of other workers may say that they run this file, too
 
 
 @pytest.mark.parametrize(("mode", "told"), [(0o2750, True), (0o2700, False)])

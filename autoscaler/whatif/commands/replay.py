@@ -23,7 +23,7 @@ from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.record import Archive
-from autoscaler.service import CONFIG
+from autoscaler.service import CONFIG, has_configuration
 from autoscaler.text import clean
 from autoscaler.version import VERSION
 from autoscaler.whatif.commands.pasts import Sources, past_of
@@ -115,7 +115,7 @@ def replay(
         raise typer.BadParameter("needs --prometheus; the state knows the size", param_hint="--size")
     failed = False
     with exit_on_error():
-        running = config_file or (candidate[0] if candidate and not CONFIG.exists() else CONFIG)
+        running = config_file or (candidate[0] if candidate and not has_configuration() else CONFIG)
         files = candidate or [running]
         tried = [_Tried(label, load(file)) for label, file in zip(_labels(files), files, strict=True)]
         url, folder, settings = state_place(running)
