@@ -97,7 +97,7 @@ SAME: Final[Mapping[str, tuple[dict[str, Any], Any]]] = {
         lambda scaler: first(scaler)["fallback"]["allowScaleIn"] is True,
     ),
 }
-"""Row of the table -> a ScaledObject, and what holds for the autoscaler. It scales as in KEDA."""
+"""Setting, as a row of the table -> a ScaledObject, and what holds for the autoscaler. It scales as in KEDA."""
 
 SAID: Final = {
     "trigger [`prometheus`](https://keda.sh/docs/latest/scalers/prometheus/): `serverAddress`": (
@@ -146,4 +146,4 @@ SAID: Final = {
         "triggers[1], rabbitmq: it is left out. Export its value to Prometheus",
     ),
 }
-"""Row of the table -> a ScaledObject, and what standard error says."""
+"""Setting, as a row of the table -> a ScaledObject, and what standard error says."""

@@ -56,7 +56,7 @@ SAME: Final[Mapping[str, tuple[dict[str, Any], Callable[[Any], bool]]]] = {
         policy(check(source="nomad-apm", query="avg_cpu-allocated")),
         lambda one: metric(one)["target"] == {"type": "Utilization", "averageUtilization": 10},
     ),
-    "`query`, `query_window` (1 m, or `instant`)": (
+    "`query`, `query_window`": (
         policy(check(query_window="5m")),
         lambda one: metric(one)["query"] == {"expr": QUERY},
     ),
@@ -92,7 +92,7 @@ SAME: Final[Mapping[str, tuple[dict[str, Any], Callable[[Any], bool]]]] = {
         lambda one: one["dryRun"] is True,
     ),
 }
-"""Row of the table -> a policy, and what holds for the autoscaler. It scales as with the Nomad Autoscaler."""
+"""Setting, as a row -> a policy, and what holds for the autoscaler. It scales as with the Nomad Autoscaler."""
 
 SAID: Final = {
     "several series of a query": (policy(), "it fails there if the query returns several series"),
@@ -117,4 +117,4 @@ SAID: Final = {
         "check c1: it is left out: strategy threshold has no counterpart",
     ),
 }
-"""Row of the table -> a policy, and what standard error says."""
+"""Setting, as a row -> a policy, and what standard error says."""
