@@ -43,7 +43,7 @@ COUNTING: Final = (LifecycleStage.SERVING, LifecycleStage.STARTING, LifecycleSta
 
 
 def stage_of(state: str) -> LifecycleStage:
-    """Return a state's stage. A state that AWS has added since is not ready."""
+    """Return the stage of a LifecycleState. One that this adapter does not know counts and is not ready."""
     return _STAGES.get(state.partition(":")[0], LifecycleStage.STARTING)
 
 

@@ -18,7 +18,7 @@ _HOSTS_PER_CALL: Final = 100
 
 
 class Hosts:
-    """The private addresses of container instances by ARN. Each is asked for once."""
+    """The private addresses of container instances, the machines on which tasks run. Reads each machine once."""
 
     def __init__(self, api: "AwsApi") -> None:
         self._api = api
@@ -26,7 +26,7 @@ class Hosts:
         self._addresses: dict[str, tuple[str, ...]] = {}
 
     def learn(self, cluster: str, arns: Collection[str], call: Call) -> Mapping[str, TargetError]:
-        """Ask for unknown ones. Return the error of each that could not be read."""
+        """Read the machines with these ARNs that are not known yet. Returns ARN -> why it could not be read."""
         ids, failed = read_in_batches(
             sorted(set(arns) - self._addresses.keys()),
             _HOSTS_PER_CALL,
@@ -46,9 +46,9 @@ class Hosts:
         return {**failed, **{arn: unread[one] for arn, one in ids.items() if one in unread}}
 
     def addresses(self, arn: str) -> tuple[str, ...]:
-        """Return its private addresses; none: EC2 does not know it, as with an external instance."""
+        """Return the machine's private addresses; empty if EC2 does not know it, such as an external instance."""
         return self._addresses.get(arn, ())
 
     def forget(self, used: Collection[str]) -> None:
-        """Forget those that are not among the `used` ones."""
+        """Forget all machines but those with the `used` ARNs."""
         self._addresses = {arn: addresses for arn, addresses in self._addresses.items() if arn in used}

@@ -149,14 +149,17 @@ class EngineSession:
         return dict(service)
 
     def resize(self, service: Raw, replicas: int) -> None:
-        """Post a service's spec with another size. Raises OutOfSequence when the service changed meanwhile."""
+        """Send a service's spec back with another size. Raises OutOfSequence if the service has changed meanwhile."""
         with unavailable_if_malformed(f"{self._endpoint}: service {service['Spec']['Name']}"):
             spec, version = deepcopy(service["Spec"]), service["Version"]["Index"]
             spec["Mode"]["Replicated"]["Replicas"] = replicas
         self._ask(f"setting the size of service {spec['Name']}", self._update(service, spec, version), write=True)
 
     def update_in_vain(self, service: Raw) -> None:
-        """Post a service's own spec with a version that no service reaches. Raises OutOfSequence: nothing changed."""
+        """Send an update that the engine refuses: the service's own spec, with a version that no service has.
+
+        Raises OutOfSequence if the daemon may update the service, and another TargetError if it may not.
+        """
         name = service["Spec"]["Name"]
         self._ask(f"testing an update of service {name}", self._update(service, service["Spec"], _NO_VERSION))
 

@@ -18,7 +18,7 @@ class HeldError(Exception):
 
     @property
     def by_this_process(self) -> bool:
-        """Return whether this process itself holds it."""
+        """Return whether another part of this process holds the file."""
         return self.holder == str(os.getpid())
 
 

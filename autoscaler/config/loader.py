@@ -28,23 +28,28 @@ _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "
 
 
 def load(path: Path, *, judge: bool = False) -> Settings:
-    """The settings in `path`, with the autoscalers of teams. Raises ConfigError with every problem of the file.
+    """Return the settings of the file `path`, with the autoscalers in teams' files.
 
-    What is wrong in the folders of teams is `refused`. `judge`: what `run` only warns of is a problem, too.
+    Raises ConfigError with every problem of the file itself. Problems of teams' files are in `Settings.refused`.
+    `judge`: problems of which `run` only warns raise ConfigError, too.
     """
     return with_teams(load_text(path, read(path), judge=judge))
 
 
 def load_text(path: Path, text: str, *, judge: bool = False) -> Settings:
-    """The settings in `text`, as `path` holds it, alone. Raises ConfigError with every problem at once."""
+    """Return the settings of `text`, without teams' files. Raises ConfigError with every problem at once.
+
+    `path`: the file's name in messages. Relative paths in the text begin at its folder.
+    """
     with _collector_paused():
         return _load(path, text, judge=judge)
 
 
 def connection_type(path: Path, name: str) -> str:
-    """The type of a connection in `path`. Nothing else in the file is checked, because it may not be finished.
+    """Return the type of the connection `name` in the file `path`.
 
-    Raises ConfigError for a file that is not YAML or a type that is wrong, AutoscalerError for an unknown connection.
+    The rest of the file may be wrong, because its author may not have finished it. Raises ConfigError if the file is
+    not YAML or the type is wrong, AutoscalerError if there is no such connection.
     """
     document = YamlDocument(read(path), str(path))
     value = document.value
@@ -80,7 +85,7 @@ class Sections(NamedTuple):
 
 
 def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Sections:
-    """The sections of a file that is a mapping, each checked by itself. Adds what is wrong to `problems`."""
+    """Return the sections of a file that is a mapping. Each is checked by itself, and its problems go to `problems`."""
     folder, value = path.absolute().parent, document.value
     connections = read_connections(_mapping(value, "adapters"), folder, problems)
     scope: Scope = {

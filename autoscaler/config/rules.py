@@ -21,7 +21,7 @@ _TARGET_KEYS: Final = frozenset({"name", "namespace", "region"})
 
 
 def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument, problems: Problems) -> None:
-    """Adds duplicate names and targets, a minimum of 0 without a way up, and impossible targets, sizes and metrics."""
+    """Add a problem for each duplicate name or target, minimum of 0 without a way up, and impossible target."""
     names: dict[str, int] = {}
     targets: dict[Scaled, int] = {}
     scaled = identify({name: section.place for name, section in connections.sections.items()})
@@ -53,7 +53,10 @@ def check_autoscalers(raw: Any, connections: Connections, document: YamlDocument
 
 
 def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections, problems: Problems) -> None:
-    """Adds what does not fit a shared state, and what an SQLite state does not use."""
+    """Add a problem for `ha` with an SQLite state, and for each connection that a shared state does not allow.
+
+    `shared`: whether `state.url` names PostgreSQL.
+    """
     if "ha" in raw and not shared:
         message = "an SQLite state has one daemon and no lease; remove ha, or write a PostgreSQL state.url"
         problems.add(("ha",), message, of_key=True)
@@ -68,7 +71,7 @@ def check_sharing(raw: Mapping[str, Any], shared: bool, connections: Connections
 
 
 def check_rules(entries: Entries, problems: Problems, hints: Problems | None = None) -> None:
-    """Adds what the rules of an autoscaler find wrong, and to `hints` what is probably not meant."""
+    """Add the problems that the rules of each autoscaler find, and to `hints` what its author probably did not mean."""
     for number, body in entries.autoscalers.items():
         written = body.written(entries.queries, entries.schedules)
         for kind in RULES:

@@ -34,7 +34,7 @@ class TeamFile:
 
     @property
     def place(self) -> str:
-        """The file."""
+        """The path of the file."""
         return str(self.path)
 
     def grant(self, grants: Mapping[str, Grant]) -> str | None:
@@ -63,7 +63,10 @@ def is_file(key: Key) -> bool:
 
 
 def changed_files(files: Origins, seen: Look) -> Mapping[Path, Mark]:
-    """Return the files that differ from those in `files`, each with its mark; the empty mark: it is gone."""
+    """Return each file that differs from its version in `files`, with its new mark; an empty mark: it was removed.
+
+    No file counts as removed while its folder cannot be read, or is empty and not the folder that had the file.
+    """
     known = _newest(files)
     new = {path: each.mark for path, each in seen.files.items() if path not in known or known[path].mark != each.mark}
     sure = seen.folders.keys() - _replaced(files, seen)
@@ -72,7 +75,10 @@ def changed_files(files: Origins, seen: Look) -> Mapping[Path, Mark]:
 
 
 def problems_of(files: Origins, seen: Look) -> Mapping[str, Problem]:
-    """Return what is wrong with whole folders. One that never was is no problem."""
+    """Return team -> what is wrong with its whole folder; "": with the folder above.
+
+    A folder that never existed is no problem.
+    """
     known = {each.team: path.parent for path, each in _newest(files).items()}
     message = "the folder is gone; its files' last versions stay in force until it is back, or the grant is removed"
     absent = [] if "" in seen.problems else [team for team in known if team not in seen.folders]
@@ -93,7 +99,10 @@ def _replaced(files: Origins, seen: Look) -> Collection[str]:
 
 
 def follow(files: Origins, seen: Look, only: Collection[Path] | None = None) -> Origins:
-    """Return the table of files with what was seen. `only`: the changed files to read; the others wait."""
+    """Return the origins with the files that have changed, read anew.
+
+    `only`: those of the changed files to read now; the others keep their earlier versions.
+    """
     changed = {path: mark for path, mark in changed_files(files, seen).items() if only is None or path in only}
     found = {path: _read(path, seen.files[path]) for path, mark in changed.items() if mark != _NOTHING}
     gone = changed.keys() - found.keys()

@@ -106,11 +106,17 @@ class AutoscalerBlock:
         return TargetRef(self.adapter, self.target, self.namespace, self.region)
 
     def lacks_request(self, metric: MetricBlock) -> bool:
-        """Return whether a metric of the autoscaler needs a capacity that only its operator knows."""
+        """Return whether the user must write the metric's `request`.
+
+        That is so for a Utilization target, if neither a query nor the instances' reservations give the capacity.
+        """
         return metric.is_share and metric.query.request is None and not self.reserves
 
     def unwritten_requests(self) -> Iterator[str]:
-        """Yield, for each metric that lacks one, what its operator writes."""
+        """Yield a line for each metric whose `request` the user must still write.
+
+        Such as `metrics[0], Resource cpu: write request, the capacity of one instance`.
+        """
         for index, metric in enumerate(self.metrics):
             if self.lacks_request(metric):
                 name = metric.body["name"]
@@ -139,7 +145,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_value(blocks: Sequence[AutoscalerBlock]) -> dict[str, Any]:
-    """Return the plain values that a configuration with the section's lines has."""
+    """Return `section_lines` as plain values, as a YAML parser would read them."""
     return {"autoscalers": [_value(block) for block in blocks]}
 
 
@@ -149,7 +155,7 @@ def _value(block: AutoscalerBlock) -> dict[str, Any]:
 
 
 def section_lines(blocks: Sequence[AutoscalerBlock]) -> list[str]:
-    """Return the section `autoscalers`, in lines."""
+    """Return the section `autoscalers` as lines of YAML, with comments."""
     return ["autoscalers:", *[line for block in blocks for line in _block(block)]]
 
 

@@ -48,7 +48,7 @@ class Tools:
 
 
 class Job:
-    """One drain. Its shard's thread sets what it follows; `run` is its own thread."""
+    """One drain. `run` has a thread of its own; the shard's thread calls `follow`, `wait_for_turn` and `stop`."""
 
     def __init__(self, tools: Tools, target: TargetRef, waiting: AwaitingDrain, rule: DrainRule, until: float) -> None:
         """`until`: the drain's timeout, on the monotonic clock."""
@@ -66,7 +66,7 @@ class Job:
         """When the last heartbeat was sent. An earlier daemon's is unknown, so the first one is due at once."""
 
     def follow(self, waiting: AwaitingDrain, rule: DrainRule, until: float) -> None:
-        """Set what the next attempt uses."""
+        """Set the instance, the rule and the timeout (monotonic seconds) of the next attempt."""
         self.waiting, self.rule, self.until = waiting, rule, until
 
     @property
@@ -75,15 +75,15 @@ class Job:
         return self.over.is_set() and not self.report.released
 
     def wait_for_turn(self, detail: str) -> None:
-        """Note why it has no thread yet."""
+        """Set the detail, which says why the drain has no thread yet."""
         self.report = replace(self.report, detail=detail)
 
     def stop(self) -> None:
-        """Attempt no more, and let nothing go. A running attempt ends within seconds."""
+        """Begin no other attempt, and do not let the instance go. A running attempt ends within seconds."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Drain the instance, and let it go."""
+        """Drain the instance until it is done or timed out, and then let the back end end it."""
         try:
             outcome = self._drain()
             if outcome is not None:

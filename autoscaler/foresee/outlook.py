@@ -90,7 +90,10 @@ def stabilizing_recommendation(
 
 
 def allowed(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> int:
-    """The size that the policies of a direction (OUT or IN) allow from `size` now, whatever the bounds."""
+    """Return the largest size (OUT) or the smallest size (IN) that the policies allow at `now`, starting from `size`.
+
+    The autoscaler's bounds do not count.
+    """
     extreme = MAX_SIZE if direction is Direction.OUT else 0
     return limit(extreme, size, _ANY_SIZE, behavior, known.hpa.scale_ups, known.hpa.scale_downs, now).after
 
@@ -98,7 +101,10 @@ def allowed(size: int, behavior: Behavior, known: History, direction: Direction,
 def next_allowance(
     size: int, behavior: Behavior, known: History, direction: Direction, now: datetime
 ) -> tuple[datetime, int] | None:
-    """When the policies will allow more than they do now, and which size; None: no change ahead."""
+    """Return when the policies will allow a larger size (OUT) or a smaller one (IN) than at `now`, and that size.
+
+    None: they will not, unless the size changes.
+    """
     rules = behavior.scale_up if direction is Direction.OUT else behavior.scale_down
     if rules.select_policy is SelectPolicy.DISABLED:
         return None
@@ -113,9 +119,9 @@ def next_allowance(
 
 
 def lookback(scaler: Autoscaler) -> timedelta:
-    """How far back anything remembered has a say.
+    """Return how long a remembered recommendation, change or value can influence decisions.
 
-    The longest window, period of a policy, or time of a rule.
+    That is the longest of all windows, periods of policies, and times of rules.
     """
     longest, behavior = scaler.options.downscale_stabilization, scaler.behavior
     longest = max([longest, *[each for rule in scaler.rules for each in rule.times]])
@@ -128,9 +134,9 @@ def lookback(scaler: Autoscaler) -> timedelta:
 
 
 def forecast(scaler: Autoscaler, observed: Observation, after: History, now: datetime, horizon: timedelta) -> Forecast:
-    """What comes if cycles from now on see what `observed` holds, until the first change or the horizon.
+    """Return the first change of the size if every later cycle observes the same as `observed`.
 
-    `after`: what is remembered at `now`. What operators asked for counts for as long as they asked for it.
+    It looks no further than `horizon`. `after`: what is remembered at `now`. Pauses and overrides end at their times.
     """
     known, first = after, None
     for cycle in range(1, max(1, min(_MAX_CYCLES, horizon // scaler.sync_period + 2)) + 1):

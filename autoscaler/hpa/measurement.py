@@ -15,7 +15,7 @@ def measure(
     now: datetime,
     set_aside: SetAside = NOTHING_ASIDE,
 ) -> tuple[Measured, ...]:
-    """Return what each metric proposes, in their order."""
+    """Return what each metric proposes, in the order of the autoscaler's metrics."""
     return tuple(
         [
             propose(scaler, metric, reading, state, now, set_aside)
@@ -25,7 +25,7 @@ def measure(
 
 
 def failures(outcomes: Sequence[MetricOutcome]) -> tuple[tuple[Event, ...], str | None]:
-    """Return an event for each metric without a value, and which have none; None: each has one."""
+    """Return an event for each metric that failed, and a sentence that counts them; None: no metric failed."""
     failed = [(each, f"{describe(each)}: {each.error}") for each in outcomes if each.error is not None]
     if not failed:
         return (), None
@@ -35,9 +35,10 @@ def failures(outcomes: Sequence[MetricOutcome]) -> tuple[tuple[Event, ...], str 
 
 
 def decisive(measured: Sequence[Measured], size: int) -> Measured | None:
-    """Return the metric with the largest proposal, or the first one without, if that prevents a decision at `size`.
+    """Return the metric that decides at `size`: the one with the largest proposal; None: there are no metrics.
 
-    While a metric has no proposal, the size does not fall.
+    If a metric has no proposal and the largest one is below `size`, it is the first metric without one, because the
+    size must not fall then.
     """
     winner: Measured | None = None
     without: Measured | None = None

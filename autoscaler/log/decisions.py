@@ -58,7 +58,7 @@ class _Known:
 
 
 class DecisionLog:
-    """Logs decisions. Shards' threads call it for their own autoscalers; the main thread uses `follow` and `every`."""
+    """Logs decisions. Each shard's thread calls `cycle_ended` for its own autoscalers, the main thread all the rest."""
 
     def __init__(self, logger: Logger, clock: Clock) -> None:
         """Logs only changes until `every` is set."""
@@ -75,7 +75,7 @@ class DecisionLog:
         """Whether each decision is logged."""
 
     def follow(self, names: Collection[str]) -> None:
-        """Forget autoscalers that are not among these."""
+        """Forget all autoscalers but these."""
         for name in self._known.keys() - names:
             self._known.pop(name, None)
 

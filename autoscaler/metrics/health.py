@@ -52,11 +52,11 @@ class Answers:
     """The last failure."""
 
     def succeeded(self, at: datetime) -> "Answers":
-        """Note an answer."""
+        """Return these values after an answer."""
         return replace(self, last_success=at, failing=False)
 
     def failed(self, at: datetime, error: str) -> "Answers":
-        """Note a failure."""
+        """Return these values after a failure, of which `error` says why."""
         return replace(self, last_failure=at, failing=True, error=error)
 
     def is_failing(self, now: datetime, patience: timedelta) -> bool:
@@ -83,7 +83,7 @@ class Health:
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
-        """Take up a new configuration."""
+        """Forget sources and connections that a new configuration does not have, and the failure of a reload."""
         with self._lock:
             self._sources = {name: known for name, known in self._sources.items() if name in sources}
         self.serves(connections)
@@ -95,7 +95,10 @@ class Health:
         self._reload = ReloadStatus(at=self._clock.now(), successful=False, problem=first, problems=len(problems))
 
     def queried(self, source: str, failure: QueryFailure | None) -> None:
-        """Note a query. A failure of the query itself counts as an answer."""
+        """Note the end of a query of a source. `failure`: why it failed; None: it did not.
+
+        A server that refuses a query has answered, so it does not count as failing.
+        """
         now = self._clock.now()
         with self._lock:
             known = self._sources.get(source, _NOTHING)
@@ -104,7 +107,10 @@ class Health:
             )
 
     def called(self, connection: str, targets: int, errors: Collection[BaseException]) -> None:
-        """Note a call for this many targets. An error of a single target counts as an answer."""
+        """Note the end of a call to a connection for this many targets. `errors`: those of the targets that failed.
+
+        A server that refuses a target has answered, so it does not count as failing.
+        """
         now = self._clock.now()
         sent = [error for error in errors if not isinstance(error, TargetDeferred)]
         failures = [error for error in sent if isinstance(error, _OF_THE_SERVER) or not isinstance(error, TargetError)]
@@ -118,9 +124,9 @@ class Health:
             self._connections[connection] = known
 
     def serves(self, connections: Collection[str]) -> None:
-        """Forget other connections, and the cycles so far: a shard without autoscalers ends no cycle.
+        """Forget all connections but these, and when cycles ended: a shard without autoscalers ends no cycle.
 
-        A daemon that serves nothing, such as a standby, asks no Prometheus, so it forgets a failure, too.
+        With no connections, as in a standby, the daemon asks no Prometheus, so it also forgets failures of sources.
         """
         with self._lock:
             self._connections = {name: known for name, known in self._connections.items() if name in connections}

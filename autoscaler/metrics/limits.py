@@ -31,16 +31,16 @@ class LimitsInUse:
         show(registry, self._collect)
 
     def configured(self, limits: Mapping[str, ConnectionLimits]) -> None:
-        """Follow the connections that have limits. Earlier values are forgotten."""
+        """Set the limits by connection, and forget the values of earlier cycles."""
         self._limits, self._used = limits, {}
 
     def cycle_ended(self, connection: str, used: Used) -> None:
-        """Note the values of a cycle that ended."""
+        """Replace the values of a connection by those at the end of a cycle. Ignores connections without limits."""
         if connection in self._limits and used != _NOTHING:
             self._used[connection] = used
 
     def used(self, connection: str) -> Used:
-        """Return the values of the last cycle."""
+        """Return the values of the connection's last cycle; None in both: it had none."""
         return self._used.get(connection, _NOTHING)
 
     def _collect(self) -> Iterator[Metric]:

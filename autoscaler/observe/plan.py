@@ -15,12 +15,14 @@ class Question(NamedTuple):
 
 
 def question(query: Query) -> Question:
-    """Return the question for a query's values."""
+    """Return the question whose answer has a query's values."""
     return Question(query.prometheus, query.expr)
 
 
 def age_question(query: Query) -> Question:
-    """Return the question for the times of those values. An instant answer itself carries the time of evaluation.
+    """Return the question whose answer has the times of a query's samples.
+
+    The answer to the query itself has the time of its evaluation instead.
 
     The line break ends a comment at the end of the expression.
     """

@@ -82,6 +82,6 @@ class Normaliser:
         return complete, known
 
     def follow(self, targets: Collection[TargetRef]) -> None:
-        """Forget all other targets."""
+        """Forget all targets but these."""
         for target in self._last.keys() - targets:
             del self._last[target]

@@ -41,7 +41,10 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def of(cls, history: History, spec: int, spec_digest: bytes, text: bytes | None = None) -> "Kept":
-        """`text`: that of the history, if it is known."""
+        """Return the body of a row that saves `history`.
+
+        `text`: the result of `history_text(history)`, if the caller has it already; None: it is computed here.
+        """
         active = [_without_values(each) for each in history.hpa.status.metrics if each.active is not None]
         return cls(history_text(history) if text is None else text, tuple(active), spec, spec_digest)
 
@@ -137,7 +140,7 @@ def digest_of(spec: bytes) -> bytes:
 
 
 def in_64_bits(number: int) -> int:
-    """Return the number. Raises OverflowError if no database holds it."""
+    """Return `number` unchanged. Raises OverflowError if it does not fit a signed column of 64 bits."""
     if -(2**63) <= number < 2**63:
         return number
     raise OverflowError(f"{number} does not fit 64 bits")
@@ -171,7 +174,10 @@ class PendingRow(NamedTuple):
 
     @classmethod
     def of(cls, entry: Entry, history: History, now: datetime, moment: Moment) -> "PendingRow":
-        """`history`: with the pending write. Raises OverflowError if a size is too large."""
+        """Return the row that saves `history`, in which `pending` is the write that comes next.
+
+        `now`: the time of the cycle. `moment`: when it began. Raises OverflowError if a size does not fit 64 bits.
+        """
         assert history.pending is not None  # noqa: S101 - for mypy: it is the write
         sizes = [history.pending.decided_from, *[each.size for each in history.pending.and_earlier]]
         kept = Kept.of(history, entry.spec, entry.spec_digest)

@@ -210,10 +210,10 @@ class Ledger:
         return histories
 
     def sightings(self, targets: Collection[TargetRef]) -> Mapping[TargetRef, Sightings]:
-        """Return when the instances of these targets were seen. Skips targets never seen. Raises StateError.
+        """Return when the daemon first saw the instances of each target, without targets never seen. Raises StateError.
 
-        Reads the memories that are not known. So a cycle calls this first, because it is the cycle's beginning from
-        which a row's age is computed.
+        A cycle calls this first: it reads the rows that this ledger has not read yet, and computes their ages at the
+        beginning of the cycle.
         """
         self._loaded()
         return self._sightings.of(targets, self._moment, self._scaled)

@@ -77,7 +77,10 @@ class Recording(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """The rows of one decision in every table. Nothing that follows can fail for this decision alone."""
+    """The rows that one decision adds to each table, complete before the first row is written.
+
+    What is wrong with a single decision has failed by then; an error of a statement fails all decisions of the cycle.
+    """
 
     entry: Entry
     recording: Recording
@@ -101,7 +104,7 @@ class Placed(Struct, frozen=True):
         return self.recording.name
 
     def memory(self, writer: Writer, when: Values) -> Values | None:
-        """Return the memory with its writer, to be written in its commit; None: it is what the state has already."""
+        """Return the row of the autoscaler's memory, which names `writer`; None: the state has this row already."""
         entry = self.entry
         if entry.writer is writer and self.kept == entry.kept and self.counted == entry.counted:
             return None

@@ -52,25 +52,28 @@ _PLACES_OF_ONE: Final = [[0]] * (COLUMNS - 1) + [[1]]
 
 
 def pack_page(rows: Mapping[int, Row]) -> bytes:
-    """Return a block with one row of each of these autoscalers, by id, compressed quickly."""
+    """Return a page: a quickly compressed block with one row of each autoscaler. `rows`: by autoscaler's id."""
     return pack(_BLOCK.dump({owner_id: _sheet_of_one(row) for owner_id, row in rows.items()}), quickly=True)
 
 
 def pack_rows(rows: Mapping[int, Sequence[Row]]) -> bytes:
-    """Return a block with the rows of these autoscalers, by id. Each autoscaler's are in order."""
+    """Return a block with the rows of many cycles. `rows`: by autoscaler's id, in order of time."""
     return pack(_BLOCK.dump({owner_id: _sheet(of_one) for owner_id, of_one in rows.items()}))
 
 
 def rows_of(owner_id: int, block: bytes) -> list[Row]:
-    """Return an autoscaler's rows in a block, in order. Raises StateError, and what a damaged value raises."""
+    """Return the rows that a block has of an autoscaler, in order; empty: none.
+
+    Raises StateError for a damaged block; a damaged value raises ValueError or LookupError.
+    """
     found = _RAW_BLOCK.load(unpack(block)).get(owner_id)
     return [] if found is None else _rows(found)
 
 
 def rows_by_id(block: bytes, only: Container[int] | None = None) -> Iterator[tuple[int, list[Row] | StateError]]:
-    """Yield id and rows of each autoscaler in a block, or the StateError of damaged ones. `only`: of these ids.
+    """Yield the id and the rows of each autoscaler in a block; a StateError instead of rows that are damaged.
 
-    Raises StateError if the block itself is damaged.
+    `only`: the ids to yield; None: all. Raises StateError if the block itself is damaged.
     """
     for owner_id, raw in _RAW_BLOCK.load(unpack(block)).items():
         if only is not None and owner_id not in only:

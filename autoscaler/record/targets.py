@@ -19,11 +19,11 @@ def target_text(target: TargetRef) -> str:
 
 
 def target_from(text: str) -> TargetRef:
-    """Return the target of `target_text`."""
+    """Return the target that `target_text` wrote."""
     parts = msgspec.json.decode(text, type=list[str | None])
     return TargetRef(*[part and part.encode("latin-1").decode("utf-8", "surrogatepass") for part in parts])  # type: ignore[arg-type]  # the first two are never None
 
 
 def name_of(made: Decision) -> tuple[str, str]:
-    """Return an autoscaler's name and its target as text, which its row has."""
+    """Return the name of the decision's autoscaler, and its target as `target_text` writes it."""
     return made.name, target_text(made.target)

@@ -62,7 +62,7 @@ class Writer:
         self.commits, self.when = self.commits + 1, when
 
     def add(self, entry: Member) -> None:
-        """Take an autoscaler whose row names this writer now."""
+        """Add an autoscaler whose row names this writer now, and remove it from its earlier writer."""
         if entry.writer is not self:
             leave(entry)
             entry.writer, self.members[entry.id] = self, entry
@@ -81,7 +81,9 @@ class ReadWriter(NamedTuple):
 
 
 def check_read(connection: Connection, read: Collection[ReadWriter]) -> None:
-    """Raise StateError if one of these has committed since. On PostgreSQL they wait until this transaction has ended.
+    """Raise StateError if one of these writers has committed since it was read.
+
+    On PostgreSQL, the writers cannot commit until this transaction has ended.
 
     A shard that hangs in a commit can lose its autoscalers to another shard, which has read their memories before.
     """
@@ -95,26 +97,26 @@ def check_read(connection: Connection, read: Collection[ReadWriter]) -> None:
 
 
 def writer_of(entries: Iterable[Member]) -> Writer:
-    """Return the writer that most of these have; a new one if none has any."""
+    """Return the writer that most of these autoscalers have; a new one if none of them has a writer."""
     found = Counter([entry.writer for entry in entries if entry.writer is not None])
     return found.most_common(1)[0][0] if found else Writer(secrets.randbits(62) + schema.FIRST_WRITER)
 
 
 def leave(entry: Member) -> None:
-    """Note that the autoscaler's row names no writer."""
+    """Remove the autoscaler from its writer, if it has one. Later commits of the writer no longer stand for its row."""
     if entry.writer is not None:
         entry.writer.members.pop(entry.id, None)
         entry.writer = None
 
 
 def leave_all(entries: Iterable[Member]) -> None:
-    """Let each memory be written with a new writer, so that no row gets a time that its memory does not have."""
+    """Remove these autoscalers from their writers, so that no later commit of a writer gives their rows its time."""
     for entry in entries:
         leave(entry)
 
 
 def detach(connection: Connection, entries: Sequence[Member]) -> None:
-    """Give the rows of these autoscalers the number and the time of their writers' last commits, and no writer."""
+    """Give each row of these autoscalers the number and the time of its writer's last commit, and no writer."""
     rows = [
         {
             "of": each.id,

@@ -213,11 +213,11 @@ class ShownInstanceDrain(ShownInstance):
 
     @classmethod
     def of_memory(cls, memory: DrainMemory) -> "Mapping[str, ShownInstanceDrain]":
-        """Return those under way."""
+        """Return instance's name -> its drain, for the drains under way."""
         return {each.instance: cls(drain=DrainDocument.of(each)) for each in memory.drains if each.ended is None}
 
     def words(self, now: datetime) -> str:
-        """Return how it goes."""
+        """Return how the instance drains, since when, and the last answer; empty: it does not."""
         if self.drain is None:
             return ""
         detail = f": {self.drain.detail}" if self.drain.detail else ""
@@ -288,7 +288,7 @@ class DrainRule(Rule):
 
     @staticmethod
     def ended(memory: DrainMemory) -> Iterable[Event]:
-        """Return an event for each drain that was under way."""
+        """Return an event for each drain under way, which ends because the configuration no longer has it."""
         text = "is no longer drained, because the configuration has changed"
         return [_event(each, ENDED, text) for each in memory.drains if each.ended is None]
 

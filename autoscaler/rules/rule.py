@@ -258,7 +258,7 @@ class Rule(ConfiguredRule):
 
     @classmethod
     def plain_problems(cls, body: Mapping[str, Any]) -> Iterable[tuple[Loc, str]]:
-        """Return what is wrong in its keys beside other keys, from an autoscaler's plain values.
+        """Return what is wrong with its keys together with other keys, from an autoscaler's plain values.
 
         The values may have any form, which is checked elsewhere. `check` shows these problems together with all others.
         """
@@ -266,7 +266,10 @@ class Rule(ConfiguredRule):
 
     @classmethod
     def problems(cls, written: Written[Any]) -> Iterable[tuple[Loc, str]]:
-        """Return what is wrong in its keys beside other keys, where the autoscaler is right otherwise."""
+        """Return what is wrong with its keys together with other keys: the place in the autoscaler, and the message.
+
+        Called only for an autoscaler that has no other problem.
+        """
         return ()
 
     @classmethod
@@ -275,38 +278,38 @@ class Rule(ConfiguredRule):
         return ()
 
     def follow(self, cycle: Cycle, memory: Any) -> Said:
-        """Return what it says: the first stage of every cycle, also while the target cannot be read.
+        """Return what the rule says. This is the first stage of every cycle, also while the target cannot be read.
 
-        `cycle.state` is None then, and bounds and holds have no effect. An exception costs the autoscaler its cycle.
+        `cycle.state` is None then, and bounds and holds have no effect. An exception fails this autoscaler's cycle.
         """
         return SILENCE
 
     def set_aside(self, state: TargetState, now: datetime) -> SetAside | None:
-        """Return running instances whose samples do not count; None: it has no say, and the next rule is asked."""
+        """Return running instances whose samples do not count; None: the rule leaves this to the next rule."""
         return None
 
     def proposed(self, scaler: Autoscaler, state: TargetState, measured: Measured) -> Measured:
-        """Return what one metric proposes with it. It is asked before `outcomes`."""
+        """Return what one metric proposes with this rule. Called before `outcomes`."""
         return measured
 
     def outcomes(self, cycle: Cycle, measured: Sequence[Measured], said: Said) -> tuple[Sequence[Measured], Said]:
-        """Return what the metrics come to with it, and what it says now. `said`: what it said before.
+        """Return what the metrics propose with this rule, and what the rule says now. `said`: what it said before.
 
-        It is asked only in cycles that measure.
+        Called only in cycles that read metrics.
         """
         return measured, said
 
     def goal(self, cycle: Cycle, bounds: Bounds, said: Said, *, held: bool) -> tuple[Goal | None, Said]:
-        """Return a size that neither windows nor policies delay, and what it says now.
+        """Return a size that neither windows nor policies delay, and what the rule says now.
 
-        Only a rule that said something is asked. `bounds`: those in force. `held`: something prevents the size from
-        growing now.
+        Called only for a rule that has said something. `bounds`: those in force. `held`: something prevents the size
+        from growing now.
         """
         return None, said
 
     @staticmethod
     def after_write(memory: Any, size: int, at: datetime, *, answered: bool) -> Any:
-        """Return what it remembers after a write of `size`. `answered`: whether the back end accepted it."""
+        """Return what the rule remembers after a write of `size`. `answered`: whether the back end accepted it."""
         return memory
 
     def ends_rest(self, scaler: Autoscaler) -> Sequence[tuple[str, Reading] | None]:

@@ -54,7 +54,7 @@ class ShownSettings(Shown):
 
     @classmethod
     def of_rule(cls, rule: Any) -> Self:
-        """Return those of a configured rule."""
+        """Return the keys of a configured rule."""
         return cls()
 
 
@@ -63,7 +63,10 @@ class ShownMetric(Shown):
 
     @classmethod
     def of_metric(cls, rule: Any, place: int, document: Callable[[Query], QueryDocument]) -> Self:
-        """Return those of a configured rule for a metric, by its place. `document` returns that of a query."""
+        """Return the keys of a configured rule for the metric at this place.
+
+        `document` returns the document of a query.
+        """
         return cls()
 
 
@@ -72,15 +75,15 @@ class ShownMemory(Shown):
 
     @classmethod
     def of_memory(cls, memory: Any) -> Self:
-        """Return those of a memory."""
+        """Return the keys of what a rule remembers."""
         return cls()
 
     def remarks(self) -> Iterable[Remark]:
-        """Return what is said of them."""
+        """Return what the commands and the page say of them."""
         return ()
 
     def logged(self) -> Mapping[str, object]:
-        """Return what the log line of the decision has of them."""
+        """Return the keys that they add to the decision's line of the log."""
         return {}
 
 
@@ -89,7 +92,7 @@ class ShownDetail(Shown):
 
     @classmethod
     def of_target(cls, rule: Any, memory: Any, state: TargetState | None, size: int | None) -> Self:
-        """Return those of an autoscaler after a decision.
+        """Return the keys of an autoscaler's target after a decision.
 
         `memory`: None if the rule remembers nothing. `state`, `size`: the target's; None: it could not be read, or its
         state is no longer known.
@@ -102,9 +105,9 @@ class ShownInstance(Shown):
 
     @classmethod
     def of_memory(cls, memory: Any) -> Mapping[str, Self]:
-        """Return those of the instances of which the rule remembers something, by name."""
+        """Return instance's name -> its keys, for the instances of which the rule remembers something."""
         return {}
 
     def words(self, now: datetime) -> str:
-        """Return what is said beside the instance; empty: nothing."""
+        """Return the text beside the instance; empty: none."""
         return ""

@@ -56,7 +56,10 @@ class Following:
         """`runtime.changes` when metrics and log last followed."""
 
     def begin(self) -> AutoscalerError | None:
-        """Follow the first configuration. Returns why a shard could not begin. Raises what `Runtime.follow` raises."""
+        """Begin with the first configuration. Returns why a shard could not begin; None: all did.
+
+        Raises what `Runtime.follow` raises.
+        """
         self._report_settings()
         self._reporter.refused(self.settings.refused)
         self._outside.follow(self.settings)
@@ -65,9 +68,9 @@ class Following:
         return failure
 
     def reload(self, also: Callable[["WebConfig | None", WebSettings], None]) -> Sequence[str]:
-        """Follow the files, unless something is wrong in them. Returns what is wrong; then nothing has changed.
+        """Read the files again and use them. Returns what is wrong in them; if anything is, nothing changes.
 
-        `also` is called when all is ready for it; its exceptions are problems. A shard that the state refuses begins
+        Calls `also` just before the change; its exceptions count as problems. A shard that the state refuses begins
         later (`shard_not_begun`). Raises Stopping.
         """
         problems = self._follow_files(also)
@@ -103,9 +106,9 @@ class Following:
         return []
 
     def follow_outside(self, kinds: Collection[str]) -> None:
-        """Follow the autoscalers outside the main file. Shards without a changed one go on untouched. Raises Stopping.
+        """Use the autoscalers outside the main file as they are now. Raises Stopping.
 
-        `kinds`: what has changed, "teams" or "policies" or both, for the log.
+        It changes only the shards that have a changed one. `kinds`: what changed, "teams" or "policies" or both.
         """
         settings = self._outside.changed()
         try:

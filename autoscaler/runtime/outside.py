@@ -70,7 +70,7 @@ class Outside:
         self._new_names = NewNames()
 
     def prepare(self, files: Settings) -> Settings:
-        """Return the settings of the files with the autoscalers of known policies, each read under the main file."""
+        """Return settings read from the files, with the autoscalers of the policies that are known."""
         own = origins_of(files)
         if self._table is None:
             return files
@@ -81,11 +81,11 @@ class Outside:
         return replace(own, table={**own.table, **policies.table}).joined()
 
     def changed(self) -> Settings:
-        """Return the settings with what is known now. The number of new names is limited."""
+        """Return the settings with the origins that are known now. Limits how many names a grant may add at a time."""
         return self._known().joined(self._admit())
 
     def follow(self, settings: Settings) -> None:
-        """Look at the sources of this configuration, which is in force."""
+        """Note the configuration in force. After a reload, look at its teams' folders and discovering connections."""
         table = origins_of(settings)
         is_reload = self._table is None or table.main is not self._table.main
         self._table, self._followed, self._changed = table, settings, frozenset()
@@ -132,9 +132,10 @@ class Outside:
         return found.model_copy(update={"connections": tuple(rows)})
 
     def turn(self) -> Collection[str]:
-        """Begin the looks that are due, and take up those that have ended. Called about every second.
+        """Begin to read the sources that are due, and use the results of those that have ended.
 
-        Returns the kinds of sources, "teams" and "policies", that have other autoscalers than those that are followed.
+        Called about every second. Returns the kinds, "teams" and "policies", of which other autoscalers are known than
+        those in force.
         """
         now = self._clock.monotonic()
         for name, one in self._sources.items():

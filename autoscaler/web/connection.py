@@ -75,9 +75,10 @@ class Connection(H11Protocol):
         self._set_deadline()
 
     def send_400_response(self, msg: str) -> None:
-        """Uvicorn calls it for a request, or the rest of one, that is not HTTP.
+        """Answer 400 to bytes that are not HTTP. Uvicorn calls this.
 
-        A body's fault is left to the request's handler, because the guard may refuse the client.
+        In the middle of a request, it only marks the request as malformed and ends its body: the handler answers,
+        because it must refuse a client without rights first. After an answer, it closes the connection.
         """
         if self.conn.our_state is h11.IDLE:
             super().send_400_response(msg)

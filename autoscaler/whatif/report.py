@@ -29,7 +29,7 @@ _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
 def report(replays: Sequence[ReplayDocument], made: datetime, version: str) -> str:
-    """Return the whole file. `made`: when; `version`: of this program."""
+    """Return the report as a text of HTML. It shows the time `made`, and the `version` of this program."""
     script, style = _script(), _style()
     return environment().get_template("report.html").render(
         replays=replays,

@@ -88,7 +88,7 @@ def condition_class(condition: ConditionDocument) -> str:
 
 
 def instants(text: str, now: datetime) -> Markup:
-    """Return a sentence for HTML in which each time is an element, as by the macro `clock_time`, with its age."""
+    """Return a sentence as HTML. Each time in it becomes an element as of the macro `clock_time`, with its age."""
     end, found = 0, Markup()
     for each in INSTANT.finditer(text):
         at = parse_instant(each[0])

@@ -30,7 +30,7 @@ class MeasureRow:
 
 
 def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
-    """Every measure."""
+    """Return a row for every measure, in the order of the tables."""
     found = [candidate.measures for candidate in replay.candidates]
     return [
         MeasureRow(title, meaning, tuple([text(each, found[0]) for each in found])) for title, meaning, text in _ROWS
@@ -38,7 +38,7 @@ def measure_rows(replay: ReplayDocument) -> Sequence[MeasureRow]:
 
 
 def start_up_text(replay: ReplayDocument) -> str:
-    """How long instances take to become ready, as a sentence."""
+    """Return a sentence that says how long an instance takes to become ready, and how replay knows."""
     length = replay.start_up.seconds
     if length >= timedelta(seconds=10):
         length = timedelta(seconds=round(length.total_seconds()))
@@ -47,7 +47,7 @@ def start_up_text(replay: ReplayDocument) -> str:
 
 
 def fit_text(replay: ReplayDocument) -> str:
-    """Whether the simulation fits the past, in sentences."""
+    """Return sentences that say whether the simulation fits the past and, if it does not, what to do."""
     if replay.fit is None:
         return "Nothing shows whether the simulation fits: no daemon wrote sizes in this time."
     if replay.fit.holds:

@@ -97,11 +97,11 @@ class Past(Protocol):
 
     @property
     def recorded(self) -> bool:
-        """Whether a daemon recorded it."""
+        """Whether a daemon recorded this past; else it comes from Prometheus."""
 
     def cycles(self) -> Iterator[Cycle]:
-        """The cycles in order of time. Each call reads them again, with few of them in memory at once."""
+        """Yield the cycles in order of time. Each call reads them again, and keeps few of them in memory at once."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What is special about the source. Missing data is found by MissingData."""
+        """What the source itself says of the past. Gaps and outages are not among them: MissingData finds these."""
