@@ -68,9 +68,9 @@ class ScheduleEntry(_Kept):
     """How long before a start the entry opens."""
 
     def overlap(self, other: "ScheduleEntry") -> datetime | None:
-        """Return a time at which both are open, in UTC; None: there is none among their first starts of a leap year.
+        """Return a time (UTC) at which both entries are open; None: there is none.
 
-        An entry with a `start` is compared in its own window.
+        An entry with a `start` has one window. Of two entries that repeat, only the first windows of a leap year count.
         """
         return _overlap(self.times_alone(), other.times_alone())
 
@@ -95,7 +95,7 @@ class ScheduleEntry(_Kept):
             yield known
 
     def earliest(self, begin: datetime) -> datetime:
-        """Return a time after which all starts are that may still be open at `begin`."""
+        """Return a time before every start whose window may still be open at `begin`."""
         if self.duration is not None:
             return begin - self.duration - _DAY
         if self.until is not None:  # an end closes whatever began before it: where ends are daily, a month is saved

@@ -47,7 +47,7 @@ def rollout(service: Raw, on_rollout: OnRollout = OnRollout.HOLD) -> Hold:
 
 
 def rollout_warning(service: Raw, on_rollout: OnRollout) -> str | None:
-    """Return what a scale-out destroys while `allowScaleOut` permits it during a rollout, or None."""
+    """Return a warning while a rollout is under way and `allowScaleOut` permits a scale-out; else None."""
     hold = rollout(service, on_rollout)
     if hold.scale_in is None or hold.scale_out is not None:
         return None
@@ -55,7 +55,7 @@ def rollout_warning(service: Raw, on_rollout: OnRollout) -> str | None:
 
 
 def deployment(service: Raw) -> Deployment | None:
-    """Return the deployment that set the size, or None: the last change was of the size alone, or is unknown.
+    """Return the deployment that set the size; None: the last change was of the size alone, or it is not known.
 
     Swarm keeps the specification before the last change, whoever made it; none after an automatic rollback.
     """

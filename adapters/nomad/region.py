@@ -230,7 +230,7 @@ class Region:
 
 
 def not_found(key: JobKey) -> TargetNotFound:
-    """Return the error for a job that does not exist."""
+    """Return the error for a job that does not exist or that the token may not read, with the remedy."""
     return TargetNotFound(
         f'there is no job "{key.id}" in namespace "{key.namespace}", or the ACL token may not read it; '
         "register it, or correct the target's name, namespace or region"

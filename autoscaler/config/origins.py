@@ -65,7 +65,7 @@ _V = TypeVar("_V", bound=Version)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is in a document, under one main file."""
+    """The autoscalers of a document, as they are under one main file."""
 
     grant: str
     """The grant's name."""
@@ -109,15 +109,15 @@ class Origins:
         return replace(self, table={key: each for key, each in self.table.items() if owns(key)})
 
     def after(self, found: Mapping[Any, Version], gone: Collection[Key] = ()) -> "Origins":
-        """Return the table with the versions that were found. Only what has changed is read.
+        """Return the table with the versions that a source has found. Reads only those that have changed.
 
-        `gone`: the origins that a source is sure to be gone. What is neither found nor gone stays.
+        `gone`: origins that no longer exist, as the source knows for certain. All other origins stay as they are.
         """
         newest = {key: each.newest for key, each in self.table.items() if key not in gone} | dict(found)
         return replace(self, table=_settled_all(self.main, self.main, self.table, newest))
 
     def under(self, main: Settings) -> "Origins":
-        """Return the table under another main file. What is the same under both is not read again."""
+        """Return the table under another main file. Reads the documents again that it may change."""
         newest = {key: each.newest for key, each in self.table.items()}
         return replace(self, main=main, table=_settled_all(main, self.main, self.table, newest))
 

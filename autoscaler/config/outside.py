@@ -91,11 +91,11 @@ def read_outside(
     effort: Effort | None = None,
     head: Mapping[str, Any] | None = None,
 ) -> tuple[Granted, ...]:
-    """Return the autoscalers in `text`, a YAML list. Raises ConfigError with every problem.
+    """Return the autoscalers in `text`, which is a YAML list. Raises ConfigError with every problem.
 
-    `file`: its name in messages. `settings`: the main file's, whose connections, sources, shared queries and shared
-    schedules the text may refer to. `effort`: what several texts may take together. `head`: the keys that the only
-    autoscaler has besides those of the text, which is a mapping then.
+    `file`: the name of the text in messages. `settings`: the main file's; the text may refer to its connections,
+    sources, shared queries and shared schedules. `effort`: a limit that several texts share. `head`: if given,
+    the text is a mapping instead, with the other keys of a single autoscaler.
     """
     effort = effort or Effort()
     document = YamlDocument(text, file)

@@ -100,7 +100,10 @@ class Spec(_KedaModel):
 
 
 def unknown_fields(model: BaseModel, path: str) -> Iterator[str]:
-    """Yield the paths of the fields, in a model and those in it, that are not imported."""
+    """Yield the path of each field in the manifest that `import` does not know, also in nested objects.
+
+    `model`: the manifest, or a part of it. `path`: its own path, such as `spec`.
+    """
     for key in sorted(model.model_extra or ()):
         yield f"{path}.{key[:MAX_NAME]}"
     for name in type(model).model_fields:

@@ -126,7 +126,7 @@ def _check_positive(value: timedelta) -> timedelta:
 
 
 def at_least(shortest: timedelta) -> AfterValidator:
-    """Return what checks that a duration is not shorter."""
+    """Return a pydantic validator that refuses a shorter duration."""
 
     def check(value: timedelta) -> timedelta:
         if value < shortest:
@@ -137,7 +137,7 @@ def at_least(shortest: timedelta) -> AfterValidator:
 
 
 def at_most(longest: timedelta) -> AfterValidator:
-    """Return what checks that a duration is not longer."""
+    """Return a pydantic validator that refuses a longer duration."""
 
     def check(value: timedelta) -> timedelta:
         if value > longest:

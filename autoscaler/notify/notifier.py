@@ -33,7 +33,7 @@ class Notifier:
         host: str,
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`count` is called with a result and how many notices it was of: those of Result, and `dropped`.
+        """`count` is called with a result (one of Result, or `dropped`) and the number of notices that had it.
 
         `leads` returns whether this daemon leads: a standby adds its own notices, which the leader sends.
         """
@@ -53,7 +53,7 @@ class Notifier:
         """Notices of this daemon that are not in the outbox yet."""
 
     def follow(self, webhook: Webhook | None) -> None:
-        """Take up a configuration. None: nothing is sent, and decisions add no notices."""
+        """Set the receiver of notices. None: the daemon sends none, and decisions add none to the outbox."""
         if webhook == self._webhook:
             return
         self._webhook = webhook
@@ -61,7 +61,7 @@ class Notifier:
         self._due, self._failures = 0.0, 0
 
     def reload_refused(self, problems: Sequence[str]) -> None:
-        """Tell that this daemon has refused a configuration."""
+        """Add a notice that this daemon has refused a configuration, unless too many wait."""
         if self._webhook is not None and len(self._unsaved) < _MAX_UNSAVED:
             message = listed([*problems[:_NAMED]], _NAMED, max(0, len(problems) - _NAMED))
             self._unsaved.append(Notice(NoticeType.RELOAD_REFUSED, self._host, message))

@@ -72,17 +72,20 @@ class Methods:
         return "POST" if len(urlencode(form)) > _MAX_URL_QUERY else "GET"
 
     def passed(self, method: Method) -> None:
-        """Note that the source's API has answered a query by this method."""
+        """Note that the source's API has answered a query by this method, which then is refused no longer."""
         refusal = self._refusal
         if refusal is not None and refusal.method == method:
             self._refusal = None
 
     def refused(self, method: Method, status: int) -> None:
-        """Use the other method for an hour."""
+        """Note that the source has refused this method with an HTTP status: `choose` returns the other for an hour."""
         self._refusal = _Refused(method, status, self._clock.monotonic() + _HOLDS_SECONDS)
 
     def too_long(self, length: int) -> str:
-        """Return why a query whose URL has so many bytes fails where POST is refused, and the remedy."""
+        """Return the error and the remedy for a query whose URL is too long, while the source refuses POST.
+
+        `length`: of the URL, in bytes.
+        """
         refusal = self._refusal
         status = "" if refusal is None else f" with HTTP {refusal.status}"
         return (

@@ -168,7 +168,7 @@ class Lease:
             return others_present(connection, self._process)
 
     def follow(self, digest: str) -> None:
-        """Note that a configuration with this digest was loaded now. The next renewal saves it."""
+        """Note that this daemon has loaded a configuration with this digest now. The next renewal saves both."""
         self._loaded = to_micros(self._clock.now()), digest
 
     def begin(self, name: ShardName) -> tuple[str, str]:

@@ -326,20 +326,20 @@ class Rule(ConfiguredRule):
 
     @staticmethod
     def hold(manual: ManualControls) -> Hold | None:
-        """Return the hold that operators ask for, also where it prevents nothing; None: there is none."""
+        """Return the hold that operators have asked for, even if it prevents no change now; None: they have not."""
         return None
 
     @staticmethod
     def shown(memory: Any) -> object:
-        """Return what of the memory is news when it changes: the decision is then logged and kept."""
+        """Return the part of the memory whose change is news: the daemon then logs and keeps the decision."""
         return None
 
     @staticmethod
     def needs_operator(memory: Any) -> bool:
-        """Return whether what it remembers needs an operator."""
+        """Return whether an operator must act because of what the rule remembers."""
         return False
 
     @staticmethod
     def ended(memory: Any) -> Iterable[Event]:
-        """Return the events of an autoscaler that has a memory of it and configures it no longer."""
+        """Return the events of an autoscaler that has a memory of this rule, and whose configuration lacks it now."""
         return ()

@@ -23,7 +23,7 @@ def scale_of(kind: TargetType) -> int:
 
 
 def number(value: int | None, kind: TargetType) -> float | None:
-    """Return a kept value as a number in its unit."""
+    """Return a metric's value, kept as thousandths or percent, as a number in its own unit."""
     return None if value is None else value / scale_of(kind)
 
 

@@ -68,7 +68,7 @@ class UnfulfilledBrake(BrakeRule):
 
     @staticmethod
     def cause(memory: "BrakeMemory") -> Shortfall | None:
-        """Return the shortfall without progress."""
+        """Return the shortfall, once it has lasted for `progress_deadline` without progress; None: it has not."""
         return memory.shortfall if memory.shortfall is not None and memory.shortfall.stalled else None
 
     @staticmethod

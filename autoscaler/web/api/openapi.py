@@ -15,7 +15,7 @@ _REF: Final = "#/components/schemas/{model}"
 
 
 def openapi(endpoints: Sequence[Endpoint], *, with_users: bool) -> dict[str, Any]:
-    """Return the document. `with_users`: whether the server requires a user name and password."""
+    """Return the OpenAPI document of the endpoints. `with_users`: whether the server requires a name and password."""
     answers: dict[type[BaseModel], type[BaseModel]] = {
         each.answer: Success[each.answer]  # type: ignore[name-defined]  # the type is made at run time
         for each in endpoints

@@ -74,7 +74,7 @@ class ReplayList(Document):
 
 
 def replay_document(found: Comparison, most: int = MAX_POINTS) -> ReplayDocument:
-    """The document of a comparison, with a series of about `most` times."""
+    """Return the document of a comparison. Its series has about `most` points in time."""
     courses = () if found.is_refused else found.courses
     return ReplayDocument.of(
         found,

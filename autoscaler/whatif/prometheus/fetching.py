@@ -143,6 +143,6 @@ class Fetcher:
 
 
 def parts(span: Grid) -> Sequence[Grid]:
-    """The parts of a span, each at most one query."""
+    """Return the span in parts, in order of time. One query fetches a part."""
     end = span.first + span.count
     return [replace(span, first=at, count=min(BLOCK, end - at)) for at in range(span.first, end, BLOCK)]

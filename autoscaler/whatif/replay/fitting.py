@@ -29,14 +29,17 @@ class Fitting:
         """The same for the queries of fallbacks."""
 
     def missing(self, recorded: Autoscaler) -> tuple[MetricSpec, ...]:
-        """The metrics of the candidate without a reading among those of `recorded`."""
+        """Return the metrics of the candidate that `recorded` did not query, so that the past has no values of them."""
         self._find_places(recorded)
         return tuple(
             [spec for spec, place in zip(self._candidate.metrics, self._readings, strict=True) if place is None]
         )
 
     def fit(self, cycle: Cycle) -> Observation:
-        """Return the observation as the candidate would have had it; a metric that was not queried has an error."""
+        """Return the cycle's observation with the readings of the candidate's metrics, in their order.
+
+        A metric that the daemon did not query at that time has an error instead.
+        """
         candidate, observed = self._candidate, cycle.observation
         self._find_places(cycle.scaler)
         if candidate.victims != cycle.scaler.victims and observed.victims:
