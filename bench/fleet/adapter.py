@@ -82,7 +82,7 @@ def install(folder: Path) -> dict[str, str]:
     (site / "fleet_adapter.py").write_text(_CODE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fleet-adapter\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[autoscaler.adapters]\nfleet = fleet_adapter:Fleet\n")
-    return {"PYTHONPATH": ":".join([str(site), *filter(None, sys.path)])}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))}
 
 
 def own_mebibytes(groups: int, instances: int) -> float:

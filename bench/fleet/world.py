@@ -1,5 +1,6 @@
 """A real Prometheus with the series of a fleet."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -78,9 +79,10 @@ def _query(group: str, queries: Queries) -> dict[str, Any]:
 def running_fleet(groups: int, instances: int) -> Iterator[Fleet]:
     """Start a Prometheus that has scraped every series once, and scrapes again every INTERVAL_SECONDS."""
     command = [sys.executable, "-m", "bench.fleet.series", str(groups), str(instances)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with (
         tempfile.TemporaryDirectory(prefix="bench-fleet-") as folder,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as source,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as source,
     ):
         try:
             assert source.stdout is not None

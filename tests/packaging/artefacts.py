@@ -4,8 +4,10 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -14,6 +16,32 @@ from tests.servers.required import require
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 _BUILD_SECONDS: Final = 900
+_NOT_SOURCES: Final = shutil.ignore_patterns(
+    *(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "__pycache__", "build", "dist", "mutants"),
+    *(".hypothesis", ".coverage*"),
+)
+
+
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of this tree's sdist and of the wheel that is built from the sdist."""
+
+    def build(to: Path) -> None:
+        with TemporaryDirectory() as folder:  # setuptools leaves files where it builds
+            source = shutil.copytree(PROJECT, Path(folder) / "source", ignore=_NOT_SOURCES)
+            checked(sys.executable, "-m", "build", "--no-isolation", "--outdir", to / "dist", cwd=source)
+
+    return _once(tmp_path_factory, "distribution", build)
+
+
+def installed_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which pip has installed this tree's wheel, without what it needs."""
+    (wheel,) = distribution(tmp_path_factory).glob("*.whl")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-compile")
+
+    def install(to: Path) -> None:
+        checked(*pip, "--no-deps", "--no-index", "--target", to / "site", wheel)
+
+    return _once(tmp_path_factory, "installed-wheel", install)
 
 
 def debian_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,7 +62,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _once(tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
-    """Return the only file that `build` leaves in its folder. Other workers wait until it is built."""
+    """Return the only file or folder that `build` leaves in its folder. Other workers wait until it is built."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # the folder of each worker is in that of the run
         shared = shared.parent
