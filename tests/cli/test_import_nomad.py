@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from autoscaler.config import load
 from tests.cli.importing import convert
 from tests.cli.nomad import check, imported, policies, policy
+from tests.decide.build import Life, value
 
 
 def test_a_decision_goes_the_whole_way(file: Path) -> None:
@@ -16,6 +18,33 @@ def test_a_decision_goes_the_whole_way(file: Path) -> None:
     scaler, _, _ = imported(file, policy())
     assert policies(scaler, "scaleUp") == [{"type": "Pods", "value": 10, "periodSeconds": 10}]
     assert scaler["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 0
+
+
+@pytest.mark.parametrize(("size", "asked", "becomes"), [(2, 7, 7), (9, 10, 10), (7, 7.2, 8), (10, 3, 3), (0, 1, 1)])
+def test_pass_through_sets_the_size_that_the_query_returns(size: int, asked: float, becomes: int, file: Path) -> None:
+    """As in the Nomad Autoscaler, no delay or tolerance applies."""
+    life = _life(file, policy(check("pass-through", {}), Min=0), 1)
+    life.step(value(size * 1_000), after=15)
+    assert life.size == size
+    life.step(value(round(asked * 1_000)), after=15)
+    assert life.size == becomes
+
+
+@pytest.mark.parametrize(("connections", "becomes"), [(10_050, 4), (15_000, 6), (5_000, 2)])
+def test_target_value_keeps_the_metric_at_its_target(connections: int, becomes: int, file: Path) -> None:
+    """A deviation of 1 % is within the threshold of the Nomad Autoscaler's strategy."""
+    life = _life(file, policy(), 4)
+    life.step(value(connections), after=60)
+    assert life.size == becomes
+
+
+def _life(file: Path, given: Any, size: int) -> Life:
+    """Return the imported autoscaler at a size."""
+    scaler, _, _ = imported(file, given)
+    config = file.with_name("autoscaler.yaml")
+    config.write_text(yaml.safe_dump({"adapters": {"nomad": {"type": "nomad"}}, "autoscalers": [scaler]}))
+    (loaded,) = load(config).autoscalers
+    return Life(loaded, size)
 
 
 def test_each_group_of_a_job_with_a_policy_is_imported(file: Path) -> None:

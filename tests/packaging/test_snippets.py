@@ -10,7 +10,6 @@ import yaml
 
 from autoscaler.config import load
 from autoscaler.model import Autoscaler
-from tests.decide.build import Life, value
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -88,38 +87,3 @@ def test_every_source_of_the_example_is_valid(tmp_path: Path) -> None:
     (text,) = [each for each in _BLOCK.findall((ROOT / "docs" / "queries.md").read_text()) if "sigv4" in each]
     (tmp_path / "autoscaler.yaml").write_text(f"{text}\nautoscalers: []\n")
     assert len(load(tmp_path / "autoscaler.yaml").prometheus) == 6
-
-
-def test_every_example_of_coming_from_is_a_whole_configuration() -> None:
-    """Each is then tested by loading it."""
-    texts = _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text())
-    assert len(texts) >= 2
-    assert None not in [complete(text) for text in texts]
-
-
-@pytest.mark.parametrize(
-    ("size", "asked", "becomes"), [(2, 7_000, 7), (20, 21_000, 21), (7, 7_200, 8), (30, 3_000, 3), (0, 1_000, 1)]
-)
-def test_pass_through_sets_the_size_that_the_query_returns(size: int, asked: int, becomes: int, tmp_path: Path) -> None:
-    """As in the Nomad Autoscaler, no rounding, delay or tolerance applies."""
-    life = Life(_example("workers", tmp_path), 1)
-    life.step(value(size * 1_000), after=15)
-    assert life.size == size
-    life.step(value(asked), after=15)
-    assert life.size == becomes
-
-
-@pytest.mark.parametrize(("connections", "becomes"), [(10_050, 4), (15_000, 6), (5_000, 2)])
-def test_target_value_keeps_the_metric_at_its_target(connections: int, becomes: int, tmp_path: Path) -> None:
-    """A deviation of 1 % is within the threshold of the Nomad Autoscaler's strategy."""
-    life = Life(_example("cache", tmp_path), 4)
-    for _ in range(3):
-        life.step(value(connections), after=60)
-        if life.size != 4:
-            break
-    assert life.size == becomes
-
-
-def _example(name: str, folder: Path) -> Autoscaler:
-    contents = map(complete, _BLOCK.findall((ROOT / "docs" / "coming-from.md").read_text()))
-    return next(each for content in contents if content for each in loaded(content, folder) if each.name == name)
