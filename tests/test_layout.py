@@ -31,3 +31,12 @@ def test_a_text_without_room_beside_the_columns_is_printed_below() -> None:
 def test_colours_do_not_change_the_width_of_columns() -> None:
     (line,) = Table(("A", "B"), Screen(colours=True)).row(("x", "y"), (RED, ""))
     assert line == "\x1b[31mx\x1b[0m   y"
+
+
+def test_no_text_controls_the_terminal_or_forges_a_row() -> None:
+    """Names come from back ends and users, and a cell of any column may have one."""
+    hostile = "x\x1b[2J\r\nFAKE ROW"
+    lines = Table((hostile, "B"), Screen(), ruled=True).lines([(hostile, "1"), ("a", hostile)])
+    lines += Screen(width=40).wrap(hostile)
+    assert len(lines) == 5
+    assert all(line.isprintable() for line in lines)

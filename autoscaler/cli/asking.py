@@ -50,19 +50,18 @@ class Asking:
         else:
             self._failed.setdefault(prometheus, []).append(failure)
 
-    def findings(self, shown: Sequence[str]) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """Yield a finding about each Prometheus, from the queries so far.
 
-        `shown`: texts of other findings. A query that is refused there says nothing about its Prometheus.
+        A query that it refuses says nothing about it: the finding where the query is used says why.
         """
         for name in self._sources:
-            answered, failed = self._answered.get(name, []), self._failed.get(name, [])
-            refused = {str(each) for each in failed if each.outcome is Outcome.REFUSED}
-            below = {said for said in refused if any(said in text for text in shown)}
-            failed = [each for each in failed if str(each) not in below]
+            answered, all_failed = self._answered.get(name, []), self._failed.get(name, [])
+            failed = [each for each in all_failed if each.outcome is not Outcome.REFUSED]
+            refused = len({str(each) for each in all_failed} - {str(each) for each in failed})
             text = f"{count(len(answered), 'query', 'queries')} answered"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
-            text += f"; {len(below)} refused, see below" if below else ""
+            text += f"; {refused} refused, see below" if refused else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
             yield Finding(f"prometheus {name}", text, bool(failed))
 

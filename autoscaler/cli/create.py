@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from autoscaler.cli.options import ConfigFile
-from autoscaler.cli.output import exit_on_error, show
+from autoscaler.cli.output import exit_on_error, show, warn
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, usual_query
 from autoscaler.convert.imported import Destination
 from autoscaler.errors import AutoscalerError, ConfigError, QuantityError
 from autoscaler.quantity import parse_quantity
 from autoscaler.service import CONFIG, has_configuration
-from autoscaler.text import plain
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
 
@@ -72,8 +71,7 @@ def create(
         from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
 
         lines = checked_lines(head, [block])
-    for text in block.unwritten_requests():
-        typer.echo(plain(f"{block.name}: {text}"), err=True)
+    warn(f"{block.name}: {text}" for text in block.unwritten_requests())
     show(lines)
 
 

@@ -7,11 +7,21 @@ import typer
 
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
-from autoscaler.config.normalized import differences, normalized
+from autoscaler.config.normalized import Difference, differences, normalized
+from autoscaler.document import Document
 from autoscaler.layout import NONE, Table
 from autoscaler.service import CONFIG
 from autoscaler.text import clean
-from autoscaler.view.differences import DifferenceDocument, DifferenceList
+
+
+class DifferenceList(Document):
+    """The differences between two files."""
+
+    before: str
+    """The file."""
+    after: str
+    changes: tuple[Difference, ...]
+    """In the order of the keys."""
 
 
 def diff(
@@ -36,8 +46,7 @@ def diff(
             same = f"{clean(str(file))} means the same as {clean(str(against))}"
             show(Table(("KEY", "BEFORE", "AFTER"), screen()).lines(rows) if rows else [same])
         else:
-            changes = tuple([DifferenceDocument.of(each) for each in found])
-            show_document(DifferenceList(before=str(against), after=str(file), changes=changes), output)
+            show_document(DifferenceList(before=str(against), after=str(file), changes=tuple(found)), output)
     if exit_code and found:
         raise typer.Exit(1)
 

@@ -1,15 +1,18 @@
 """`autoscaler events`: lists events; equal ones are counted."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
 import typer
 
 from autoscaler.cli.client import asking
-from autoscaler.cli.options import OutputForm, Since, moment
-from autoscaler.cli.output import Form, repeat, screen, show, show_document
-from autoscaler.cli.tables.events import EventTable
-from autoscaler.view.events import EventList
+from autoscaler.cli.options import OutputForm, Since, instant
+from autoscaler.cli.output import Form, repeat, screen, show, show_document, warn
+from autoscaler.layout import CYAN, GREEN, YELLOW, Screen, Table, clock, local
+from autoscaler.model import Direction, EventType
+from autoscaler.quantity import format_age
+from autoscaler.view.events import EventDocument, EventList
 
 _MAX_EVENTS: Final = 10_000
 _OVERLAP: Final = timedelta(minutes=2)
@@ -28,7 +31,7 @@ def events(
 
     With --follow each new event has its own line, with its time.
     """
-    begin = moment(since, "--since")
+    begin = instant(since, "--since")
     if follow and output is not Form.TEXT:
         raise typer.BadParameter("cannot be combined with -o; leave one of them out", param_hint="--follow")
     with asking(ctx) as client:
@@ -39,7 +42,7 @@ def events(
             return
         shown = found.events
         if not shown and not follow:
-            typer.echo("no events in this time; --since looks further back", err=True)
+            warn(["no events in this time; --since looks further back"])
             return
         table = EventTable(screen(), with_name=name is None, clock_times=follow)
         now = datetime.now(UTC)
@@ -55,3 +58,54 @@ def events(
             shown = found.events or shown
 
         repeat(go_on)
+
+
+_COLOURS: Final[Mapping[Direction | None, str]] = {Direction.OUT: GREEN, Direction.IN: CYAN}
+
+
+class EventTable:
+    """Rows of events. Columns grow with their cells."""
+
+    def __init__(self, screen: Screen, *, with_name: bool, described: bool = False, clock_times: bool = False) -> None:
+        """`with_name`: with a column of the autoscalers' names. `described`: in the layout of `describe`.
+
+        `clock_times`: with local times instead of ages.
+        """
+        names = ["AUTOSCALER"] if with_name else []
+        self._described = described
+        self._clock_times = clock_times
+        self._with_name = with_name
+        if described:
+            self._table = Table(["Type", "Reason", "Age", "From", "Message"], screen, indent=2, gap=2, ruled=True)
+        else:
+            seen = "TIME" if clock_times else "LAST SEEN"
+            self._table = Table([seen, "TYPE", "REASON", *names, "MESSAGE"], screen)
+
+    def header(self, events: Iterable[EventDocument], now: datetime) -> list[str]:
+        """Return the titles, above columns that are wide enough for these events."""
+        self._table.fit([self._cells(each, now) for each in events])
+        return self._table.header()
+
+    def rows(self, events: Iterable[EventDocument], now: datetime) -> list[str]:
+        """Return the lines of events."""
+        lines = list[str]()
+        for each in events:
+            cells, marked = self._cells(each, now), (each.type.value, each.reason)
+            colour = YELLOW if each.type is EventType.WARNING else _COLOURS.get(each.direction, "")
+            lines += self._table.row(cells, [colour if cell in marked else "" for cell in cells])
+        return lines
+
+    def _cells(self, event: EventDocument, now: datetime) -> Sequence[str]:
+        seen = clock(event.last, now) if self._clock_times else _ages(event, now)
+        message, reason = local(event.message, now), event.reason
+        if self._described:
+            return (event.type.value, reason, seen, "dry-run" if event.dry_run else "autoscaler", message)
+        text = f"(dry run) {message}" if event.dry_run else message
+        names = [event.autoscaler] if self._with_name else []
+        return (seen, event.type.value, reason, *names, text)
+
+
+def _ages(event: EventDocument, now: datetime) -> str:
+    """Return `12s (x5 over 96s)`, as kubectl writes it."""
+    seen = format_age(now - event.last)
+    return f"{seen} (x{event.count} over {format_age(now - event.first)})" if event.count > 1 else seen

@@ -3,10 +3,9 @@
 Adapters are foreign code: one that fails or hangs costs only its own findings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeAlias
 
 from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
@@ -17,109 +16,88 @@ from autoscaler.threads import spawn
 
 _GRACE_SECONDS: Final = 2.0
 """Time after its deadline until a call counts as hanging."""
-_T = TypeVar("_T")
+Subject: TypeAlias = TargetRef | str
+"""What a finding is about: a target, or the connection of this name."""
 
 
 class Examiner:
     """Asks adapters. A call takes `seconds` at most, and counts as hanging `grace_seconds` later."""
 
-    def __init__(
-        self, adapters: Mapping[str, Adapter], clock: Clock, seconds: float, grace_seconds: float = _GRACE_SECONDS
-    ) -> None:
-        self._adapters, self._clock = adapters, clock
-        self._seconds, self._grace_seconds = seconds, grace_seconds
+    def __init__(self, clock: Clock, seconds: float, grace_seconds: float = _GRACE_SECONDS) -> None:
+        self._clock, self._seconds, self._grace_seconds = clock, seconds, grace_seconds
 
-    def addresses(self) -> Iterator[Finding]:
-        """Yield a finding for each address that cannot serve. Cycles use only one address of a connection.
+    def findings(
+        self, adapters: Mapping[str, Adapter], targets: Mapping[TargetRef, bool], drains: Collection[str]
+    ) -> Mapping[Subject, Sequence[Finding]]:
+        """Return the findings about each target and each connection. All adapters are asked at the same time.
 
-        Every adapter is asked at the same time.
+        `targets`: each with whether its write is tested. `drains`: the connections whose drain of nodes is tested.
         """
-        late = [f"the adapter did not examine its addresses within {self._seconds:g} s"]
-        asked = {name: self._ask(partial(_failing, adapter)) for name, adapter in self._adapters.items()}
-        for name, answer in asked.items():
-            for problem in self._answer(answer, late):
-                yield Finding(f"adapter {name}", problem, wrong=True)
-
-    def drains(self, names: Iterable[str]) -> Iterator[Finding]:
-        """Yield whether each of these connections may drain nodes."""
-        for name in names:
-            label = f"adapter {name}"
-            asked = self._ask(partial(_tried, label, "drains: ", "test of them", self._adapters[name].try_drain))
-            late = f"drains: the adapter did not answer within {self._seconds:g} s"
-            yield self._answer(asked, Finding(label, late, wrong=True))
-
-    def targets(
-        self, targets: Sequence[TargetRef], writable: frozenset[TargetRef]
-    ) -> Mapping[TargetRef, Sequence[Finding]]:
-        """Return the findings about each target: what would prevent scaling, and for `writable` ones the write test.
-
-        Every adapter is asked at the same time, about one target after another.
-        """
-        asked = [
-            spawn(
-                "examine", partial(self._one_by_one, adapter, [one for one in targets if one.adapter == name], writable)
-            )
-            for name, adapter in self._adapters.items()
-        ]
-        return {target: found for each in asked for target, found in each.result().items()}
+        asked = []
+        for name, adapter in adapters.items():
+            questions: dict[Subject, Callable[[Call], Sequence[Finding]]] = {
+                target: partial(_of_target, adapter, target, write_test)
+                for target, write_test in targets.items()
+                if target.adapter == name
+            }
+            questions[name] = partial(_of_connection, adapter, name, name in drains)
+            asked.append(spawn("examine", partial(self._one_by_one, name, questions)))
+        return {subject: found for each in asked for subject, found in each.result().items()}
 
     def _one_by_one(
-        self, adapter: Adapter, targets: Sequence[TargetRef], writable: frozenset[TargetRef]
-    ) -> Mapping[TargetRef, Sequence[Finding]]:
-        """Return the findings of each target. An adapter takes one call at a time: one that hangs is asked no more."""
-        found: dict[TargetRef, Sequence[Finding]] = {}
-        late = [Finding("scaling", f"the adapter did not answer within {self._seconds:g} s", wrong=True)]
-        for target in targets:
-            found[target] = self._answer(self._ask(partial(_findings, adapter, target, target in writable)), late)
-            if found[target] is late:
-                text = f"not examined, because the adapter still hangs in the call for {target}"
-                skipped = [Finding("scaling", text, wrong=True)]
-                return {other: found.get(other, skipped) for other in targets}
+        self, name: str, questions: Mapping[Subject, Callable[[Call], Sequence[Finding]]]
+    ) -> Mapping[Subject, Sequence[Finding]]:
+        """Return the findings by subject. An adapter takes one call at a time: one that hangs is asked no more."""
+        found, hanging = dict[Subject, Sequence[Finding]](), None
+        for subject, ask in questions.items():
+            if hanging is not None:
+                text = f"not asked, because it still hangs in the call for {hanging}"
+                found[subject] = [Finding(f"adapter {name}", text, wrong=True)]
+                continue
+            call = Call(self._clock.now(), self._clock.monotonic() + self._seconds)
+            try:
+                found[subject] = spawn("examine", partial(ask, call)).result(self._seconds + self._grace_seconds)
+            except TimeoutError:
+                hanging = subject
+                text = f"did not answer within {self._seconds:g} s"
+                found[subject] = [Finding(f"adapter {name}", text, wrong=True)]
         return found
 
-    def _ask(self, work: Callable[[Call], _T]) -> "Future[_T]":
-        call = Call(self._clock.now(), self._clock.monotonic() + self._seconds)
-        return spawn("examine", partial(work, call))
 
-    def _answer(self, asked: "Future[_T]", late: _T) -> _T:
-        try:
-            return asked.result(self._seconds + self._grace_seconds)
-        except TimeoutError:
-            return late
+def _of_target(adapter: Adapter, target: TargetRef, write_test: bool, call: Call) -> Sequence[Finding]:
+    """Return what would prevent scaling, and with `write_test` whether the target may be scaled."""
+
+    def examined() -> Iterator[Finding]:
+        if (problem := adapter.examine(target)) is not None:
+            yield Finding("scaling", problem, wrong=True)
+
+    tried = partial(_tried, "write", partial(adapter.try_write, target, call))
+    return [*_guarded("scaling", examined), *(_guarded("write", tried) if write_test else ())]
 
 
-def _failing(adapter: Adapter, call: Call) -> Sequence[str]:
+def _of_connection(adapter: Adapter, name: str, drains: bool, call: Call) -> Sequence[Finding]:
+    """Return the addresses that cannot serve, of which cycles use one; with `drains` whether it may drain nodes."""
+
+    def examined() -> Iterator[Finding]:
+        for address, why in adapter.failing_addresses(call).items():
+            yield Finding(f"adapter {name}", f"address {address}: {why}", wrong=True)
+
+    tried = partial(_tried, f"drains by {name}", partial(adapter.try_drain, call))
+    return [*_guarded(f"adapter {name}", examined), *(_guarded(f"drains by {name}", tried) if drains else ())]
+
+
+def _guarded(label: str, ask: Callable[[], Iterator[Finding]]) -> Sequence[Finding]:
     try:
-        return [f"address {address}: {why}" for address, why in adapter.failing_addresses(call).items()]
+        return list(ask())
     except Exception as error:  # noqa: BLE001 - foreign code
-        return [f"the adapter failed to examine its addresses: {named(error)}; report it to its author"]
+        return [Finding(label, f"the adapter failed: {named(error)}; report it to its author", wrong=True)]
 
 
-def _findings(adapter: Adapter, target: TargetRef, write_test: bool, call: Call) -> Sequence[Finding]:
-    found = [*_examined(adapter, target)]
-    if write_test:
-        found.append(_tried("write", "", "write test", partial(adapter.try_write, target), call))
-    return found
-
-
-def _examined(adapter: Adapter, target: TargetRef) -> Iterator[Finding]:
+def _tried(label: str, attempt: Callable[[], str | None]) -> Iterator[Finding]:
+    """Yield the result of a write test."""
     try:
-        problem = adapter.examine(target)
-    except Exception as error:  # noqa: BLE001 - foreign code
-        problem = f"the adapter failed to examine it: {named(error)}; report it to its author"
-    if problem is not None:
-        yield Finding("scaling", problem, wrong=True)
-
-
-def _tried(label: str, what: str, test: str, attempt: Callable[[Call], str | None], call: Call) -> Finding:
-    """Return the result of a write test. `what`: the beginning of the finding's text. `test`: its name."""
-    try:
-        answer = attempt(call)
-        return Finding(label, f"{what}not tested: this adapter has no {test}" if answer is None else f"{what}{answer}")
+        yield Finding(label, attempt() or "not tested: this adapter has no such test")
     except TargetForbidden as error:
-        problem = str(error)
+        yield Finding(label, str(error), wrong=True)
     except TargetError as error:
-        problem = f"the test has no result: {error}"
-    except Exception as error:  # noqa: BLE001 - foreign code
-        problem = f"the adapter failed in the write test: {named(error)}; report it to its author"
-    return Finding(label, f"{what}{problem}", wrong=True)
+        yield Finding(label, f"the test has no result: {error}", wrong=True)

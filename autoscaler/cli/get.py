@@ -9,16 +9,14 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.client import Client, asking
+from autoscaler.cli.discovered import discovered_rows, discovery_notes
+from autoscaler.cli.listing import HEADER, WIDE_HEADER, cells, colours, notes
 from autoscaler.cli.options import SelectorText, selector
-from autoscaler.cli.output import Form, repeat, screen, show, show_document
-from autoscaler.cli.tables.discovered import discovered_rows, discovery_notes
-from autoscaler.cli.tables.listing import HEADER, WIDE_HEADER, cells, colours
-from autoscaler.cli.tables.notes import notes
+from autoscaler.cli.output import Form, repeat, screen, show, show_document, warn
 from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
 from autoscaler.labels import Selector
 from autoscaler.layout import Table
-from autoscaler.text import plain
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.view.level import Level
 from autoscaler.view.summary import AutoscalerList, Summary
@@ -89,23 +87,13 @@ def get(
         if output is Output.SIZE:
             show(str(_size(each)) for each in found)
             return
-        below = _Notes()
-        if not found and not watch:
-            below.show(listed)
-            which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
-            typer.echo(f"no autoscalers {which}", err=True)
-            return
         listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER, client)
-        listing.begin(found, header=not no_headers)
-        below.show(listed)
-
-        def go_on() -> None:
-            now_there = _listed(client, names, chosen)
-            listing.go_on(now_there.autoscalers)
-            below.show(now_there)
-
+        listing.show(listed, titles=not no_headers and (watch or bool(found)))
         if watch:
-            repeat(go_on)
+            repeat(lambda: listing.show(_listed(client, names, chosen)))
+        if not found:
+            which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
+            warn([f"no autoscalers {which}"])
 
 
 def _refuse_combinations(
@@ -145,8 +133,7 @@ def _show_discovered(found: DiscoveredList, output: Output, *, header: bool) -> 
         return
     show(discovered_rows(found, screen(), wide=output is Output.WIDE, header=header))
     notes_below = [*discovery_notes(found)] if found.connections or found.files else ["no connection has `discover`"]
-    for line in notes_below:
-        typer.echo(plain(line), err=True)
+    warn(notes_below)
 
 
 def _size(found: Summary) -> int:
@@ -157,60 +144,38 @@ def _size(found: Summary) -> int:
 
 
 class _Listing:
-    """The table."""
+    """The table, and the lines below it on stderr."""
 
     def __init__(self, header: Sequence[str], client: Client) -> None:
         self._header, self._client = header, client
         self._table = Table(header, screen())
-        self._shown: Sequence[Summary] = ()
+        self._before: AutoscalerList | None = None
+        """What was shown last."""
 
-    def begin(self, found: Sequence[Summary], *, header: bool) -> None:
-        """Show the header, if requested, and every row."""
-        rows = self._rows(found, datetime.now(UTC))
+    def show(self, listed: AutoscalerList, *, titles: bool = False) -> None:
+        """Show the rows and the lines below them in which more than an age has changed since the last call."""
+        now, before = datetime.now(UTC), self._before
+        known = frozenset([self._cells(each, _ANY_TIME) for each in before.autoscalers] if before is not None else ())
+        found = [each for each in listed.autoscalers if not known or self._cells(each, _ANY_TIME) not in known]
+        rows = [self._cells(each, now) for each in found]
         self._table.fit(rows)
-        show([*([self._table.header()] if header else []), *self._lines(found, rows)])
-        self._shown = found
-
-    def go_on(self, found: Sequence[Summary]) -> None:
-        """Show the rows in which more than the age has changed."""
-        before, after = (self._rows(each, _ANY_TIME) for each in (self._shown, found))
-        known = frozenset(before)
-        changed = [each for each, row in zip(found, after, strict=True) if row not in known]
-        show(self._lines(changed, self._rows(changed, datetime.now(UTC))))
-        self._shown = found
-
-    def _rows(self, found: Sequence[Summary], now: datetime) -> Sequence[tuple[str, ...]]:
-        age_at = min(now, self._client.known_until)  # a daemon that is gone makes no autoscaler older
-        return [cells(each, now, self._header, age_at) for each in found]
-
-    def _lines(self, found: Sequence[Summary], rows: Sequence[tuple[str, ...]]) -> list[str]:
-        return [
-            line
-            for each, row in zip(found, rows, strict=True)
-            for line in self._table.row(self._fitting(each, row), colours(each.level, self._header))
+        lines = self._table.header() if titles else []
+        for each, row in zip(found, rows, strict=True):
+            lines += self._table.row(self._fitting(each, row), colours(each.level, self._header))
+        show(lines)
+        told = () if before is None else notes(before, _ANY_TIME)
+        below = [
+            line for line, key in zip(notes(listed, now), notes(listed, _ANY_TIME), strict=True) if key not in told
         ]
+        if below and sys.stderr.isatty():
+            typer.echo(err=True)  # an empty line between them and the table on the same screen
+        warn(line for text in below for line in self._table.screen.wrap(text, 0, 2))
+        self._before = listed
+
+    def _cells(self, found: Summary, now: datetime) -> tuple[str, ...]:
+        age_at = min(now, self._client.known_until)  # a daemon that is gone makes no autoscaler older
+        return cells(found, now, self._header, age_at)
 
     def _fitting(self, found: Summary, row: Sequence[str]) -> Sequence[str]:
         """Return the row; without WHY if that stands below and needs no action."""
         return row if self._table.has_room or found.level in (Level.ERROR, Level.WARNING) else (*row[:-1], "")
-
-
-class _Notes:
-    """The lines below the table, on stderr."""
-
-    def __init__(self) -> None:
-        self._shown: Sequence[str] = ()
-
-    def show(self, listed: AutoscalerList) -> None:
-        """Show the lines that were not shown last time, without regard to their ages."""
-        on, begun = screen(), False
-        found, refused, led = listed.autoscalers, listed.refused_reload, listed.led
-        lines = notes(found, refused, datetime.now(UTC), led=led)
-        without_ages = notes(found, refused, _ANY_TIME, led=led)
-        for line, key in zip(lines, without_ages, strict=True):
-            if key not in self._shown:
-                if not begun and sys.stderr.isatty():
-                    typer.echo(err=True)  # an empty line between them and the table on the same screen
-                begun = True
-                typer.echo("\n".join(on.wrap(line, 0, 2)), err=True)
-        self._shown = without_ages

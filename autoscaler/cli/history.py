@@ -1,12 +1,15 @@
 """`autoscaler history`: shows sizes and metrics over time."""
 
+from datetime import datetime
+
 import typer
 
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import Name, OutputForm, Since, Until, span
 from autoscaler.cli.output import Form, show_found
-from autoscaler.cli.tables.history import rows
-from autoscaler.view.history import HistoryDocument
+from autoscaler.layout import UNKNOWN, Screen, Table, moment, or_unknown
+from autoscaler.view.history import HistoryDocument, PointMetric, metric_columns
+from autoscaler.view.notation import NOT_READ, decimal
 
 _MAX_POINTS = 10_000
 
@@ -24,7 +27,31 @@ def history(
     with asking(ctx) as client:
         path = "/autoscalers/{name}/history"
         found = client.get(HistoryDocument, path, name, since=begin, until=end, points=_MAX_POINTS)
-        if output is Form.TEXT and not found.points:
-            typer.echo("no decisions in this time; --since looks further back", err=True)
-            return
-        show_found(found, output, rows)
+        show_found(found, output, rows, "no decisions in this time; --since looks further back")
+
+
+def rows(history: HistoryDocument, now: datetime, screen: Screen) -> list[str]:
+    """Return a row for each decision."""
+    read = metric_columns(history.points)
+    table = Table(("TIME", "CURRENT", "DESIRED", "MIN", "MAX", "METRICS"), screen)
+    return table.lines(
+        [
+            (
+                moment(point.at, now),
+                or_unknown(point.current),
+                or_unknown(point.desired),
+                str(point.minimum),
+                str(point.maximum),
+                ", ".join(_metric_text(column.name, column.of(point)) for column in read),
+            )
+            for point in history.points
+        ]
+    )
+
+
+def _metric_text(name: str, metric: PointMetric | None) -> str:
+    if metric is None:
+        return f"{name}: {NOT_READ}"
+    kind = metric.target_type
+    value = UNKNOWN if metric.value is None else decimal(metric.value, kind)
+    return f"{metric.name}: {value}" + ("" if metric.target is None else f"/{decimal(metric.target, kind)}")

@@ -8,7 +8,7 @@ import typer
 
 from autoscaler.cli.create import adapter_type, conflicts, no_conflict
 from autoscaler.cli.options import ConfigFile
-from autoscaler.cli.output import error_lines, exit_on_error, show
+from autoscaler.cli.output import error_lines, exit_on_error, show, warn
 from autoscaler.cli.reread import checked_lines
 from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.distinct import distinct, with_own_names
@@ -16,7 +16,6 @@ from autoscaler.convert.imported import NO_ADAPTER, Destination, Imported
 from autoscaler.convert.manifest import read_manifest
 from autoscaler.convert.sources import with_sources
 from autoscaler.errors import AutoscalerError
-from autoscaler.text import plain
 
 _HEAD: Final = "Add these to the configuration, write the missing queries, then run: autoscaler check"
 
@@ -62,8 +61,7 @@ def import_(
         notes.append(f"scaleTargetRef.adapter is {NO_ADAPTER}; name the connection with --adapter")
     if differences:
         differences = ["It will scale differently:", *differences]
-    for line in [*error_lines(problems), *error_lines(refused), *map(plain, [*notes, *differences])]:
-        typer.echo(line, err=True)
+    warn([*error_lines(problems), *error_lines(refused), *notes, *differences])
     show(lines)
     if not imported or problems or refused:
         raise typer.Exit(1)

@@ -70,29 +70,30 @@ def examine(
         asking.ask_the_unused()
         seen = {scaler.name: asking.with_causes(scaler, seen[scaler.name], now) for scaler in settings.autoscalers}
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
-        read = frozenset(target for target, state in targets.items() if isinstance(state, TargetState))
-        writable = read if write_test else frozenset()
-        examiner = Examiner(adapters, clock, seconds)
-        examined = examiner.targets(list(targets), writable)
-        addresses = list(examiner.addresses())
-        drains = list(examiner.drains(_draining(settings))) if write_test else []
-    shown = [
+        writes = {target: write_test and isinstance(state, TargetState) for target, state in targets.items()}
+        examined = Examiner(clock, seconds).findings(adapters, writes, _draining(settings) if write_test else ())
+    shown = "\n".join(
         str(reading)
         for each in seen.values()
         for reading in (*each.readings, *each.fallbacks)
         if isinstance(reading, Failure)
-    ]
-    unknown = [line for line in unknown if not (line.wrong and any(line.text in text for text in shown))]
-    shown += [line.text for line in unknown]
-    found = [*asking.findings(shown), *_adapters(settings, adapters, seen), *addresses, *drains, _state(settings)]
-    blocks = []
-    for scaler in settings.autoscalers:
-        block = findings_of(scaler, seen[scaler.name], now)
-        blocks.append(Findings(block.title, (*block.lines, *examined[scaler.target], *_programs(scaler))))
+    )
+    unknown = [line for line in unknown if not (line.wrong and line.text in shown)]
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    first = [Findings("files", absent)] if absent else []
-    expressions = [Findings("expressions", unknown)] if unknown else []
-    return [*first, Findings("connections", found), *expressions, *blocks]
+    found = [*asking.findings(), *_adapters(settings, adapters, seen)]
+    found += [*(line for name in adapters for line in examined[name]), _state(settings)]
+    return [
+        *([Findings("files", absent)] if absent else []),
+        Findings("connections", found),
+        *([Findings("expressions", unknown)] if unknown else []),
+        *(
+            Findings(
+                f"{scaler.name} on {scaler.target}",
+                [*findings_of(scaler, seen[scaler.name], now), *examined[scaler.target], *_programs(scaler)],
+            )
+            for scaler in settings.autoscalers
+        ),
+    ]
 
 
 def _draining(settings: Settings) -> Sequence[str]:

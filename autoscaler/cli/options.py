@@ -97,7 +97,7 @@ def selector(text: str | None) -> Selector | None:
         raise typer.BadParameter(str(error), param_hint="--selector") from None
 
 
-def moment(text: str, option: str) -> datetime:
+def instant(text: str, option: str) -> datetime:
     """Return the time of an option, in UTC. Raises typer.BadParameter for another form.
 
     Shown times are cut to seconds or to thousandths: `--since` is the first time that is shown like this one, `--until`
@@ -111,7 +111,7 @@ def moment(text: str, option: str) -> datetime:
 
 def span(since: str, until: str) -> tuple[datetime, datetime]:
     """Return the times of `--since` and `--until`. Raises typer.BadParameter."""
-    begin, end = moment(since, "--since"), moment(until, "--until")
+    begin, end = instant(since, "--since"), instant(until, "--until")
     if begin >= end:
         raise typer.BadParameter("must be before --until", param_hint="--since")
     return begin, end

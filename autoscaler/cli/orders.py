@@ -3,7 +3,7 @@
 import typer
 
 from autoscaler.cli.client import asking
-from autoscaler.cli.output import error_lines
+from autoscaler.cli.output import error_lines, warn
 from autoscaler.errors import ServerError
 
 
@@ -14,8 +14,7 @@ def reload(ctx: typer.Context) -> None:
     """
     with asking(ctx) as client:
         if problems := client.order("reload"):
-            typer.echo("the reload was refused, and the previous configuration stays in force:", err=True)
-            typer.echo("\n".join(error_lines(problems)), err=True)
+            warn(["the reload was refused, and the previous configuration stays in force:", *error_lines(problems)])
             raise typer.Exit(1)
     typer.echo("reloaded")
 

@@ -58,14 +58,28 @@ def show_document(document: "Document", form: Form) -> None:
     show_values(document.model_dump(mode="json"), form)
 
 
+def warn(lines: Iterable[str]) -> None:
+    """Print lines on stderr, each without control characters."""
+    for line in lines:
+        typer.echo(plain(line, _MAX_LINE_BYTES), err=True)
+
+
 def show_found(
-    document: _DocumentT, form: Form, lines: Callable[[_DocumentT, datetime, Screen], Iterable[str]]
+    document: _DocumentT,
+    form: Form,
+    lines: Callable[[_DocumentT, datetime, Screen], Iterable[str]],
+    nothing: str = "",
 ) -> None:
-    """Print a document in the form that is asked for. `lines` lays it out for readers at a time on a screen."""
-    if form is Form.TEXT:
-        show(lines(document, datetime.now(UTC), screen()))
-    else:
+    """Print a document in the form that is asked for. `lines` lays it out for readers at a time on a screen.
+
+    `nothing`: what stderr says if there are no lines.
+    """
+    if form is not Form.TEXT:
         show_document(document, form)
+    elif found := list(lines(document, datetime.now(UTC), screen())):
+        show(found)
+    else:
+        warn([nothing])
 
 
 def show_values(values: Any, form: Form) -> None:
@@ -101,8 +115,7 @@ def exit_on_error(code: int = 1) -> Iterator[None]:
 
 def show_error(error: AutoscalerError) -> None:
     """Print an error on stderr, with a line for each problem of a configuration."""
-    problems = error.problems if isinstance(error, ConfigError) else [local(str(error), datetime.now(UTC))]
-    typer.echo("\n".join(error_lines(problems)), err=True)
+    warn(error_lines(error.problems if isinstance(error, ConfigError) else [local(str(error), datetime.now(UTC))]))
 
 
 def error_lines(problems: Sequence[object]) -> Iterator[str]:

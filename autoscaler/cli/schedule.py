@@ -8,16 +8,24 @@ import typer
 
 from autoscaler.cli.find_daemon import configuration
 from autoscaler.cli.options import ConfigFile, OutputForm, Since, Until, span
-from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document
+from autoscaler.cli.output import Form, exit_on_error, show_found
+from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
 from autoscaler.fields.types import suggest
-from autoscaler.foresee.schedule import scheduled_changes
-from autoscaler.layout import Table
+from autoscaler.foresee.schedule import ScheduledChange, scheduled_changes
+from autoscaler.layout import Screen, Table
 from autoscaler.model import Autoscaler
-from autoscaler.view.schedule import Calendar, ScheduledChangeDocument, calendar
 
 _MAX_SPAN: Final = timedelta(days=366)
 _HEADER: Final = ("UTC", "LOCAL", "NAME", "MIN", "MAX", "SCHEDULE")
+
+
+class Calendar(Document):
+    """Every change in a time."""
+
+    begin: datetime
+    end: datetime
+    changes: tuple[ScheduledChange, ...]
 
 
 def schedule(
@@ -36,15 +44,10 @@ def schedule(
     start, end = _span(since, until)
     with exit_on_error():
         scalers = _chosen(configuration(config_file).autoscalers, name)
-        changes = [(scaler.name, change) for scaler in scalers for change in scheduled_changes(scaler, start, end)]
-    found = calendar(changes, start, end)
-    if output is not Form.TEXT:
-        show_document(found, output)
-        return
-    if not found.changes:
-        typer.echo("no schedule changes a bound in this time; --until looks further ahead", err=True)
-        return
-    show(Table(_HEADER, screen()).lines(_rows(found)))
+        changes = [change for scaler in scalers for change in scheduled_changes(scaler, start, end)]
+    ordered = tuple(sorted(changes, key=lambda each: (each.at, each.autoscaler)))
+    found = Calendar(begin=start, end=end, changes=ordered)
+    show_found(found, output, _lines, "no schedule changes a bound in this time; --until looks further ahead")
 
 
 def _span(since: str, until: str) -> tuple[datetime, datetime]:
@@ -64,8 +67,8 @@ def _chosen(scalers: Sequence[Autoscaler], name: str | None) -> Sequence[Autosca
     return found
 
 
-def _rows(found: Calendar) -> list[tuple[str, ...]]:
-    return [
+def _lines(found: Calendar, _: datetime, screen: Screen) -> Sequence[str]:
+    rows = [
         (
             f"{each.at:%Y-%m-%d %H:%M}",
             f"{each.local:%a %H:%M} {each.timezone}",
@@ -76,11 +79,12 @@ def _rows(found: Calendar) -> list[tuple[str, ...]]:
         )
         for each in found.changes
     ]
+    return Table(_HEADER, screen).lines(rows)
 
 
 def _bound(before: int, after: int) -> str:
     return str(after) if before == after else f"{before} -> {after}"
 
 
-def _entries(change: ScheduledChangeDocument) -> str:
+def _entries(change: ScheduledChange) -> str:
     return ", ".join([*(f"{name} opens" for name in change.opened), *(f"{name} closes" for name in change.closed)])

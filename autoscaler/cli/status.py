@@ -1,14 +1,24 @@
 """`autoscaler status`: the daemon, its connections with their shards, and the daemons that share the state."""
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
 import typer
 
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import OutputForm
-from autoscaler.cli.output import Form, screen, show, show_document
-from autoscaler.cli.tables.hosts import host_rows, notes
-from autoscaler.cli.tables.status import alone_lines, connection_rows, daemon_lines, grant_lines, source_rows
+from autoscaler.cli.output import Form, screen, show, show_document, warn
+from autoscaler.layout import NONE, UNKNOWN, Screen, Table
+from autoscaler.quantity import format_age
+from autoscaler.text import clean, count
 from autoscaler.view.hosts import HostList, StatusDocument
-from autoscaler.view.status import DaemonStatus
+from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
+
+_SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
+_CONNECTIONS: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER", "LAST FAILURE")
+_HOSTS: Final = ("DAEMON", "ROLE", "SINCE", "LEASE", "VERSION", "LOADED", "CONFIGURATION")
+_CONFIGURATION: Final = {True: "differs", False: "the same", None: UNKNOWN}
 
 
 def status(
@@ -30,25 +40,108 @@ def status(
         if output is not Form.TEXT:
             show_document(found, output)
         else:
-            _show(found)
+            show(status_lines(found, screen()))
+            warn(problems(found))
         if found.daemon is None:
             raise typer.Exit(1)
 
 
-def _show(found: StatusDocument) -> None:
+def status_lines(found: StatusDocument, screen: Screen) -> Iterator[str]:
+    """Yield the daemon and the tables, in lines. Times are relative to that of the document."""
     now, daemon = found.hosts.at, found.daemon
     if daemon is not None:
-        show(daemon_lines(daemon, now))
-        show(["", *source_rows(daemon, now, screen())])
-        if daemon.connections:
-            show(["", *connection_rows(daemon, now, screen())])
-        show(alone_lines(daemon))
-        show(grant_lines(daemon))
-        for problem in daemon.problems:
-            typer.echo(problem, err=True)
-    if not found.hosts.shared:
-        return
-    if rows := host_rows(found.hosts, screen()):
-        show(["", *rows])
-    for line in notes(found.hosts):
-        typer.echo(line, err=True)
+        yield from map(clean, _daemon(daemon, now))
+        sources = Table(_SOURCES, screen).lines([_source(each, now) for each in daemon.sources])
+        connections = Table(_CONNECTIONS, screen).lines([_connection(each, now) for each in daemon.connections])
+        for lines in (sources, connections):
+            yield from ("", *lines) if lines else ()
+        yield from map(clean, _alone(daemon))
+        yield from map(clean, _grants(daemon))
+    if hosts := _hosts(found.hosts):
+        yield from ("", *Table(_HOSTS, screen).lines(hosts))
+
+
+def problems(found: StatusDocument) -> Iterator[str]:
+    """Yield the daemon's problems; then whether no daemon leads, or the leader has another configuration."""
+    yield from found.daemon.problems if found.daemon is not None else ()
+    leader = found.hosts.leader
+    if found.hosts.shared and leader is None:
+        yield f"no daemon {'leads' if found.hosts.standbys else 'runs on this state'}, so nothing is scaled"
+    if leader is not None and leader.differs:
+        yield "the leader has loaded another configuration than this one; roll one out to all, and reload each"
+
+
+def _daemon(daemon: DaemonStatus, now: datetime) -> Iterator[str]:
+    yield f"Version:        {daemon.version}"
+    yield f"Started:        {format_age(now - daemon.started)} ago"
+    yield f"Configuration:  {daemon.configuration}, {count(daemon.autoscalers, 'autoscaler')}"
+    yield f"State:          {daemon.level.value}"
+    if daemon.lease_lost:
+        yield "Lease:          lost; nothing is scaled"
+
+
+def _alone(daemon: DaemonStatus) -> Iterator[str]:
+    """Yield lines about the queries that are sent alone, by source, with their autoscalers and the reasons."""
+    for source in daemon.sources:
+        if source.queries_alone:
+            yield ""
+            yield f"prometheus {source.name}: {source.queries_alone} sent alone, until cheap for ten minutes"
+        for each in source.asked_alone:
+            yield f"  {', '.join(each.autoscalers)}, {each.reason}: {' '.join(each.query.split())}"
+            yield f"    {each.said}"
+
+
+def _grants(daemon: DaemonStatus) -> Iterator[str]:
+    """Yield a line for each grant, and below it what is wrong with its folder, files and autoscalers."""
+    for grant in daemon.grants:
+        yield ""
+        refused = f", {grant.refused} refused" if grant.refused else ""
+        yield f"grant {grant.name or 'of all'}: {count(grant.autoscalers, 'autoscaler')}{refused}"
+        yield from [f"  {problem}" for problem in grant.problems]
+
+
+def _source(source: SourceStatus, now: datetime) -> tuple[str, ...]:
+    return source.name, source.level.value, _ago(source.last_success, now), _failure(source, now)
+
+
+def _connection(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:
+    shards = [str(connection.shards)]
+    if connection.hung:
+        shards.append(f"{connection.hung} hung")
+    if connection.superseded:
+        shards.append(f"{connection.superseded} superseded")
+    return (
+        connection.name,
+        connection.type,
+        connection.level.value,
+        ", ".join(shards),
+        _ago(connection.last_cycle, now),
+        _ago(connection.last_success, now),
+        _failure(connection, now),
+    )
+
+
+def _hosts(found: HostList) -> Sequence[tuple[str, ...]]:
+    """Return the rows of the leader and of the standbys; empty: the state is not shared, or no daemon runs on it."""
+    standbys = [(name, "stands by", *[NONE] * 5) for name in found.standbys]
+    leader, now = found.leader, found.at
+    if leader is None:
+        return standbys
+    row = (
+        leader.name,
+        "leads",
+        format_age(now - leader.since),
+        format_age(leader.lease_ends - now) if leader.lease_ends > now else "over",
+        leader.version,
+        UNKNOWN if leader.loaded is None else format_age(now - leader.loaded),
+        _CONFIGURATION[leader.differs],
+    )
+    return [row, *standbys]
+
+
+def _failure(server: SourceStatus | ConnectionStatus, now: datetime) -> str:
+    return _ago(server.last_failure, now) + (f": {server.error}" if server.error else "")
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    return NONE if at is None else f"{format_age(now - at)} ago"

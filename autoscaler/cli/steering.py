@@ -10,11 +10,10 @@ import typer
 from autoscaler.cli.client import asking
 from autoscaler.cli.options import Name, SelectorText, duration, selector
 from autoscaler.cli.output import show
-from autoscaler.cli.tables.steering import scope
 from autoscaler.model import Direction
 from autoscaler.quantity import format_age, format_duration
 from autoscaler.text import clean, count
-from autoscaler.view.steering import PauseDocument, SteeringDocument
+from autoscaler.view.steering import OverrideDocument, PauseDocument, SteeringDocument
 from autoscaler.view.summary import SteeredList
 
 _INT32: Final = 2**31 - 1
@@ -176,3 +175,21 @@ def _paused(pause: PauseDocument, now: datetime, span: str | None) -> str:
 
 def _until(until: datetime | None, now: datetime, span: str | None) -> str:
     return "until it is resumed" if until is None else f"for {span or format_age(until - now)}"
+
+
+_SCOPES: Final[Mapping[Direction, str]] = {
+    Direction.IN: "scaling in",
+    Direction.OUT: "scaling out",
+    Direction.BOTH: "scaling",
+}
+
+
+def scope(pause: PauseDocument) -> str:
+    """Return what a pause stops: `scaling in`, `scaling`."""
+    return _SCOPES[pause.direction]
+
+
+def asked(given: PauseDocument | OverrideDocument, now: datetime) -> str:
+    """Return who asked, for how long and why."""
+    end = "until it is resumed" if given.until is None else f"for another {format_age(given.until - now)}"
+    return f"by {given.by}, {end}" + (f": {given.reason}" if given.reason else "")

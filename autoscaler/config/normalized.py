@@ -6,7 +6,7 @@ miss a section.
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -16,6 +16,7 @@ from autoscaler.config.loader import load_text, sections_of
 from autoscaler.config.problems import Problems
 from autoscaler.config.sections import File
 from autoscaler.config.source import read
+from autoscaler.document import Document
 from autoscaler.fields.find_values import keys_of
 from autoscaler.target import load
 
@@ -26,13 +27,13 @@ _SECRET_MAPPINGS: Final = frozenset({"headers", "params", "endpointParams", "env
 _SECRET_URLS: Final = (("state", "url"), ("notify", "webhook", "url"))
 
 
-class Difference(NamedTuple):
+class Difference(Document):
     """A key with a different value in two files."""
 
     path: str
     """`autoscalers[web].maxReplicas`; an entry with a name is named by it, so that another place is no difference."""
     before: Any
-    """None: the file does not have it; HIDDEN: it may be a secret."""
+    """null: the file does not have it; HIDDEN: it may be a secret."""
     after: Any
 
 
@@ -98,10 +99,13 @@ def _differences(before: Any, after: Any, path: str, keys: tuple[str, ...]) -> I
         for key in dict.fromkeys([*old, *new]):
             yield from _differences(old.get(key), new.get(key), f"{path}[{key}]", keys)
         if old == new:  # the order alone differs
-            yield Difference(path, list(old), list(new))
+            yield Difference(path=path, before=list(old), after=list(new))
     else:
-        shown = [None if each is None else without_secrets(each, keys) for each in (before, after)]
-        yield Difference(path, *shown)
+        yield Difference(path=path, before=_shown(before, keys), after=_shown(after, keys))
+
+
+def _shown(value: Any, keys: tuple[str, ...]) -> Any:
+    return None if value is None else without_secrets(value, keys)
 
 
 def _by_name(entries: list[Any]) -> Mapping[str, Any]:

@@ -1,9 +1,10 @@
 """What schedules change, and when, before it happens."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from autoscaler.cron import zone_of
+from autoscaler.document import Document
 from autoscaler.model import Autoscaler, Limits
 from autoscaler.rules.bounds import combined
 from autoscaler.rules.rule import Said
@@ -11,25 +12,27 @@ from autoscaler.rules.schedules import Schedules, bounds_of, counted
 from autoscaler.windows import ScheduleEntry
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledBounds:
+class ScheduledBounds(Document):
     """The bounds of an autoscaler by its configuration and its open schedules."""
 
     minimum: int
     maximum: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledChange:
+class ScheduledChange(Document):
     """A change of these bounds."""
 
+    autoscaler: str
     at: datetime
     """In UTC."""
+    local: datetime
+    """The same time, in the zone of the first entry."""
+    timezone: str
     before: ScheduledBounds
     after: ScheduledBounds
-    opened: Sequence[ScheduleEntry]
+    opened: tuple[str, ...]
     """The entries that open then."""
-    closed: Sequence[ScheduleEntry]
+    closed: tuple[str, ...]
     """The entries that close then."""
 
 
@@ -46,7 +49,17 @@ def scheduled_changes(scaler: Autoscaler, begin: datetime, end: datetime) -> Ite
         after = scheduled_bounds(scaler, following)
         if before != after:
             opened, closed = _beyond(following, present), _beyond(present, following)
-            yield ScheduledChange(at, before, after, opened, closed)
+            zone = (*opened, *closed)[0].timezone
+            yield ScheduledChange(
+                autoscaler=scaler.name,
+                at=at,
+                local=at.astimezone(zone_of(zone)),
+                timezone=zone,
+                before=before,
+                after=after,
+                opened=tuple([each.name for each in opened]),
+                closed=tuple([each.name for each in closed]),
+            )
         present, before = following, after
 
 
@@ -59,4 +72,4 @@ def scheduled_bounds(scaler: Autoscaler, open_entries: Sequence[ScheduleEntry]) 
     """Return the bounds while these entries are open, without an override and the target's own limits."""
     minimum, maximum = bounds_of(counted(scaler, open_entries))
     found = combined(scaler, [Said(minimum=minimum, maximum=maximum)], Limits())
-    return ScheduledBounds(found.minimum.size, found.maximum.size)
+    return ScheduledBounds(minimum=found.minimum.size, maximum=found.maximum.size)

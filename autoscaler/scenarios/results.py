@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from autoscaler.cli.tables.explanation import explanation as explanation_lines
+from autoscaler.cli.explain import explanation as explanation_lines
 from autoscaler.layout import Screen
 from autoscaler.quantity import format_duration
 from autoscaler.record import Archive, Retention, State

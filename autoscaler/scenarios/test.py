@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from autoscaler.cli.find_daemon import state_place
-from autoscaler.cli.options import At, moment
+from autoscaler.cli.options import At, instant
 from autoscaler.cli.output import exit_on_error, screen, show, show_error
 from autoscaler.errors import AutoscalerError
 from autoscaler.fields.types import suggest
@@ -60,7 +60,7 @@ def test(
     if init is not None:
         if files or at is None:
             raise typer.BadParameter("needs --at, and takes no FILE", param_hint="--init")
-        _show_first_test(init, moment(at, "--at"), config_file)
+        _show_first_test(init, instant(at, "--at"), config_file)
         return
     if not files or at is not None:
         problem = "belongs to --init" if files else "is missing; name a file of tests"

@@ -68,8 +68,12 @@ def current(value: float | None, total: float | None, kind: TargetType, error: s
 
 def reading(outcome: MetricOutcome) -> str:
     """Return what a metric reads against its target: `inflight 13 of 10`, `queue 45 in total of 15`."""
-    known, goal = _against(outcome)
-    return f"{outcome.name} {known} of {goal}"
+    return f"{outcome.name} {against(outcome)}"
+
+
+def against(outcome: MetricOutcome) -> str:
+    """Return a metric's value against its target, without its name: `13 of 10`."""
+    return " of ".join(_against(outcome))
 
 
 def metric(outcome: MetricOutcome) -> str:

@@ -104,7 +104,7 @@ def story(record: "Record", last: Mapping[MetricKey, LastValue] = MappingProxyTy
         if each.error is not None:
             text = _failed(each, last.get((each.name, each.target.type)), said=first)
         lines.append(_line(Kind.METRIC, text, size, each.proposal))
-        lines += map(note, _samples(each))
+        lines += map(note, uncounted(each))
     lines += [
         Line.of(each, kind=Kind.STEP, text=each.detail)
         for each in decision.trace
@@ -222,8 +222,8 @@ def ahead_line(text: str) -> Line:
     return _line(Kind.AHEAD, text)
 
 
-def _samples(metric: MetricOutcome) -> Iterator[str]:
-    """Yield which samples and instances do not count."""
+def uncounted(metric: MetricOutcome) -> Iterator[str]:
+    """Yield which samples and instances do not count: `1 instance has no sample: web-3`."""
     unmatched = len(metric.unmatched) + metric.more_unmatched
     for names, number, one, many in (
         (metric.missing, len(metric.missing), "instance has no sample", "instances have no sample"),

@@ -3,8 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from autoscaler.cli.tables.instances import instances
-from autoscaler.cli.tables.queries import query_text
+from autoscaler.cli.explain import query_text
+from autoscaler.cli.instances import instances
 from autoscaler.document import QueryDocument
 from autoscaler.layout import Screen
 from autoscaler.model import Direction, Failure, ManualControls, Override, Pause, Phase, Rules

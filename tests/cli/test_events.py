@@ -4,7 +4,7 @@ import json
 import re
 from datetime import timedelta
 
-from autoscaler.cli.tables.events import EventTable
+from autoscaler.cli.events import EventTable
 from autoscaler.layout import Screen
 from autoscaler.model import EventType
 from autoscaler.view.events import EventDocument

@@ -82,9 +82,8 @@ def ending() -> Iterator[threading.Event]:
 
 def found(adapters: dict[str, Adapter], *names: str, write_test: bool = True) -> dict[str, list[tuple[str, str, bool]]]:
     """By target, written as adapter/name."""
-    targets = [TargetRef(*name.split("/")) for name in names]
-    examiner = Examiner(adapters, SystemClock(), _SECONDS, 0.0)
-    findings = examiner.targets(targets, frozenset(targets) if write_test else frozenset())
+    targets = {TargetRef(*name.split("/")): write_test for name in names}
+    findings = Examiner(SystemClock(), _SECONDS, 0.0).findings(adapters, targets, ())
     return {str(target): [(one.label, one.text, one.wrong) for one in findings[target]] for target in targets}
 
 
@@ -94,8 +93,8 @@ def test_an_adapter_that_hangs_is_asked_no_more_and_delays_no_other(ending: thre
     answers = found({"slow": slow, "quick": quick}, "slow/first", "slow/hanging", "slow/later", "quick/web")
     assert answers == {
         "slow/first": [("write", "permitted", False)],
-        "slow/hanging": [("scaling", "the adapter did not answer within 2 s", True)],
-        "slow/later": [("scaling", "not examined, because the adapter still hangs in the call for slow/hanging", True)],
+        "slow/hanging": [("adapter slow", "did not answer within 2 s", True)],
+        "slow/later": [("adapter slow", "not asked, because it still hangs in the call for slow/hanging", True)],
         "quick/web": [("write", "permitted", False)],
     }
     assert slow.tried == ["first", "hanging"]
@@ -126,7 +125,7 @@ def test_without_a_write_test_nothing_is_tried(ending: threading.Event) -> None:
 
 def test_an_adapter_without_a_write_test_says_so() -> None:
     """Silence would look like a permission."""
-    text = "not tested: this adapter has no write test"
+    text = "not tested: this adapter has no such test"
     assert found({"x": Plain()}, "x/web") == {"x/web": [("write", text, False)]}
 
 
@@ -144,11 +143,12 @@ def test_an_adapter_that_fails_or_hangs_over_its_addresses_leaves_the_others_fin
         "serves": WithAddresses(dict),
         "none": Plain(),
     }
-    found = list(Examiner(adapters, SystemClock(), 0.1, 0.1).addresses())
+    answers = Examiner(SystemClock(), 0.1, 0.1).findings(adapters, {}, ())
+    found = [finding for name in adapters for finding in answers[name]]
     assert [finding.label for finding in found] == ["adapter hangs", "adapter fails", "adapter works"]
     texts = [finding.text for finding in found]
-    assert texts[0] == "the adapter did not examine its addresses within 0.1 s"
-    assert "the adapter failed to examine its addresses: KeyError" in texts[1]
+    assert texts[0] == "did not answer within 0.1 s"
+    assert "the adapter failed: KeyError" in texts[1]
     assert texts[2] == "address b: b: refused"
     assert all(finding.wrong for finding in found)
 
@@ -168,17 +168,18 @@ def test_an_adapter_that_fails_or_hangs_in_its_test_of_drains_affects_no_other(
         "works": WithDrains(lambda: "permitted"),
         "none": Plain(),
     }
-    found = list(Examiner(adapters, SystemClock(), 0.1, 0.1).drains(adapters))
+    answers = Examiner(SystemClock(), 0.1, 0.1).findings(adapters, {}, adapters)
+    found = [finding for name in adapters for finding in answers[name]]
     assert [(finding.label, finding.wrong) for finding in found] == [
         ("adapter hangs", True),
-        ("adapter fails", True),
-        ("adapter forbids", True),
-        ("adapter works", False),
-        ("adapter none", False),
+        ("drains by fails", True),
+        ("drains by forbids", True),
+        ("drains by works", False),
+        ("drains by none", False),
     ]
     texts = [finding.text for finding in found]
-    assert texts[0] == "drains: the adapter did not answer within 0.1 s"
+    assert texts[0] == "did not answer within 0.1 s"
     assert "KeyError" in texts[1]
     assert "secret" not in texts[1]
-    assert texts[2:4] == ["drains: the token needs node:write", "drains: permitted"]
-    assert texts[4].startswith("drains: not tested")
+    assert texts[2:4] == ["the token needs node:write", "permitted"]
+    assert texts[4].startswith("not tested")

@@ -63,7 +63,11 @@ def reading(*names: str, milli: int = 900, **more: Any) -> InstanceReading:
 
 def found(target: TargetState | TargetError, *readings: Reading | Failure) -> Findings:
     metrics = [_QUEUE if isinstance(each, ValueReading) else _CPU for each in readings]
-    return findings_of(scaler(*metrics), Observation(target, tuple(readings)), NOW)
+    return findings_in(Observation(target, tuple(readings)), scaler(*metrics))
+
+
+def findings_in(seen: Observation, of: Autoscaler) -> Findings:
+    return Findings("web", list(findings_of(of, seen, NOW)))
 
 
 def line(block: Findings, label: str) -> tuple[str, bool]:
@@ -75,9 +79,8 @@ def test_a_working_target_shows_the_proposed_size() -> None:
     """A newcomer looks for this line."""
     block = found(state(instance("a"), instance("b")), reading("a", "b"))
     assert not block.wrong
-    assert block.title == "web on fleet/web-asg"
     assert line(block, "target") == ("size 2, 2 instances: 2 ready", False)
-    assert line(block, "cpu") == ("2 samples joined", False)
+    assert line(block, "cpu") == ("90% of 60%, ratio 1.500 x 2 ready -> 3", False)
     assert line(block, "now") == ("cpu 90% of 60% asks for 3", False)
 
 
@@ -114,14 +117,16 @@ def test_samples_of_other_targets_are_no_error() -> None:
     """A shared query returns the samples of the whole fleet."""
     block = found(state(instance("a")), reading("a", unmatched=('instance="other"',)))
     assert not block.wrong
-    assert "1 sample joined, 1 not, each matching no instance or several: " in line(block, "cpu")[0]
+    assert line(block, "cpu")[0].endswith('1 ready -> 2; 1 sample matches no instance: instance="other"')
 
 
 def test_unusable_and_missing_samples_are_named() -> None:
     """They make a proposal more conservative."""
     requests = dict.fromkeys("abcd", 1000)
     block = found(state(*map(instance, "abcd")), reading("a", "d", dropped=("b: is NaN",), requests=requests))
-    assert line(block, "cpu") == ("2 samples joined; 1 unusable: b: is NaN; none for b, c", False)
+    text, wrong = line(block, "cpu")
+    assert not wrong
+    assert text.endswith("-> 4; 2 instances have no sample: b, c; 1 instance has an unusable sample: b: is NaN")
 
 
 def test_a_missing_request_is_an_error() -> None:
@@ -146,12 +151,15 @@ def test_a_failed_query_is_an_error_also_outside_the_bounds() -> None:
     assert block.wrong
 
 
-def test_the_queries_of_a_target_that_cannot_be_scaled_are_shown() -> None:
-    block = found(TargetNotScalable("it is a global service"), ValueReading((3000,)), reading(unmatched=("x", "y")))
-    assert line(block, "target") == ("it is a global service", True)
-    assert line(block, "queue") == ("1 sample, sum 3", False)
-    assert line(block, "cpu") == ("2 samples, with no instance to join them to", False)
-    assert line(found(TargetNotScalable("no"), Failure("empty")), "cpu") == ("empty", True)
+def test_the_failed_queries_of_a_target_that_cannot_be_scaled_are_shown() -> None:
+    """Both are corrected before the next check. What the others read has nothing to be joined to."""
+    failed = Failure("the query returned no sample")
+    block = found(TargetNotScalable("it is a global service"), ValueReading((3000,)), failed)
+    assert [(each.label, each.text) for each in block.lines] == [
+        ("target", "it is a global service"),
+        ("cpu", "the query returned no sample"),
+    ]
+    assert all(each.wrong for each in block.lines)
 
 
 def test_bounds_that_allow_no_size_are_an_error() -> None:
@@ -188,8 +196,8 @@ def test_a_query_that_ranks_no_instance_is_an_error() -> None:
     seen = Observation(state(instance("a")), (ValueReading((1000,)),))
     ranked = replace(seen, victims=("a",))
     asked = replace(scaler(_QUEUE), victims=victims)
-    assert line(findings_of(asked, seen, NOW), "victims")[1]
-    assert not findings_of(asked, ranked, NOW).wrong
+    assert line(findings_in(seen, asked), "victims")[1]
+    assert not findings_in(ranked, asked).wrong
 
 
 def test_the_warnings_of_a_target_and_what_resets_its_size_are_shown() -> None:
@@ -204,28 +212,25 @@ def test_the_query_of_a_fallback_is_checked() -> None:
     one = replace(scaler(_QUEUE, _CPU), rules=Rules([Fallbacks((MetricFallback(query=Query("crude")), None))]))
     readings = (ValueReading((5000,)), reading("a"))
     for target, other, text, wrong in (
-        (state(instance("a")), ValueReading((3000,)), "1 sample, sum 3", False),
+        (state(instance("a")), ValueReading((3000,)), "3 of 1, 3 in total, 1 for each -> 3", False),
         (state(instance("a")), Failure("no such series"), "no such series", True),
         (TargetUnavailable("down"), Failure("no such series"), "no such series", True),
     ):
-        block = findings_of(one, Observation(target, readings, (), (other, None)), NOW)
+        block = findings_in(Observation(target, readings, (), (other, None)), one)
         assert line(block, "fallback of queue") == (text, wrong)
         assert all(each.label != "fallback of cpu" for each in block.lines)
 
 
 def test_most_samples_unusable_is_not_ok() -> None:
     """`maxAge` refuses them in every cycle, and one instance would stand for three."""
-    block = findings_of(
-        scaler(_CPU),
-        Observation(state(*map(instance, "abc")), (reading("a", dropped=("b: is stale", "c: is stale")),)),
-        NOW,
-    )
+    stale = reading("a", dropped=("b: is stale", "c: is stale"))
+    block = findings_in(Observation(state(*map(instance, "abc")), (stale,)), scaler(_CPU))
     text, wrong = line(block, "cpu")
     assert (wrong, block.wrong) == (True, True)
-    assert text.startswith("1 sample joined; 2 unusable: b: is stale, c: is stale; none for b, c")
-    assert text.endswith(": most instances have no usable sample")
-    few = findings_of(
-        scaler(_CPU), Observation(state(*map(instance, "abc")), (reading("a", "b", dropped=("c: is stale",)),)), NOW
+    assert "; 2 instances have unusable samples: b: is stale, c: is stale" in text
+    assert text.endswith("; most instances have no usable sample")
+    few = findings_in(
+        Observation(state(*map(instance, "abc")), (reading("a", "b", dropped=("c: is stale",)),)), scaler(_CPU)
     )
     assert not few.wrong, "an instance that has just started has no sample yet"
 
@@ -234,10 +239,10 @@ def test_a_target_that_was_never_started_is_no_fault() -> None:
     """Before the first start, a pool has no worker, and no worker has a sample."""
     unsampled = Unsampled("the query returned no sample", Query("cpu"))
     for seen in (reading(), reading(unmatched=("a",)), unsampled):
-        block = findings_of(scaler(_CPU), Observation(state(size=2, not_started=True), (seen,)), NOW)
+        block = findings_in(Observation(state(size=2, not_started=True), (seen,)), scaler(_CPU))
         assert line(block, "target") == ("not started yet: the daemon starts it with the size 2", False)
         assert line(block, "now") == ("would wait for the first instances", False)
         assert not block.wrong
     for failed in (unsampled, Failure("connection refused")):
-        block = findings_of(scaler(_QUEUE), Observation(state(size=2, not_started=True), (failed,)), NOW)
+        block = findings_in(Observation(state(size=2, not_started=True), (failed,)), scaler(_QUEUE))
         assert block.wrong, "a queue does not depend on the pool"

@@ -11,12 +11,11 @@ import pytest
 import yaml
 
 from autoscaler.cli import get as cli_get
-from autoscaler.cli.tables.listing import HEADER, cells
-from autoscaler.cli.tables.notes import notes
+from autoscaler.cli.listing import HEADER, cells, notes
 from autoscaler.layout import Screen
 from autoscaler.model import ManualControls, Override
 from autoscaler.view import reads
-from autoscaler.view.summary import Summary, summaries, summary
+from autoscaler.view.summary import AutoscalerList, Summary, summaries, summary
 from tests.cli.scene import Scene, ServedScene
 from tests.decide.build import CPU_60, NOW, QUEUE_15, scaler
 from tests.decisions import cpu, decision
@@ -243,9 +242,9 @@ def test_many_notes_are_counted() -> None:
     """Somebody may override a whole fleet; the table stays on the screen."""
     given = ManualControls(override=Override(3, None, "ann", "", NOW, None))
     found = [summary(f"s{number}", scaler(QUEUE_15), decision(), given, configured=True) for number in range(14)]
-    lines = notes(found, None, NOW)
+    lines = notes(AutoscalerList(autoscalers=tuple(found), total=14), NOW)
     assert len(lines) == 11
-    assert lines[-1] == "and 4 more; `autoscaler get -o wide` shows them"
+    assert lines[-1] == "and 4 more; `autoscaler get -o json` shows them"
 
 
 def test_on_a_narrow_screen_only_what_needs_somebody_takes_two_lines(

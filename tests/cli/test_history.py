@@ -3,7 +3,7 @@
 import json
 import re
 
-from autoscaler.cli.tables.history import rows
+from autoscaler.cli.history import rows
 from autoscaler.layout import Screen
 from autoscaler.model import TargetType
 from autoscaler.view.history import HistoryDocument, Point, PointMetric

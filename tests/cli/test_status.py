@@ -4,8 +4,9 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from autoscaler.cli.tables.status import connection_rows, daemon_lines, grant_lines, source_rows
+from autoscaler.cli.status import status_lines
 from autoscaler.layout import Screen
+from autoscaler.view.hosts import HostList, StatusDocument
 from autoscaler.view.level import Level
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus, SourceStatus
 from tests.cli.scene import UNREACHABLE, Scene, ServedScene
@@ -44,17 +45,22 @@ def daemon(**changes: object) -> DaemonStatus:
     return made.model_copy(update=changes)
 
 
+def shown(daemon: DaemonStatus) -> list[str]:
+    hosts = HostList(shared=False, at=NOW, leader=None, standbys=())
+    return list(status_lines(StatusDocument(daemon=daemon, hosts=hosts), Screen()))
+
+
 def test_the_daemon_is_shown(online: ServedScene) -> None:
     """Its state is SQLite, which no other daemon shares."""
     said = online.run("status")
     assert said.code == 0
     assert [line.split(":")[0] for line in said.lines[:4]] == ["Version", "Started", "Configuration", "State"]
-    assert said.lines[5].split("   ")[0] == "PROMETHEUS"
+    assert "DAEMON" not in said.out
 
 
 def test_the_row_of_a_connection_counts_its_hung_shards() -> None:
     """Their targets are not scaled."""
-    header, row = connection_rows(daemon(), NOW, Screen())
+    header, row = shown(daemon())[-2:]
     assert header.split()[:4] == ["CONNECTION", "TYPE", "STATE", "SHARDS"]
     assert row.split("   ")[:1] == ["fleet"]
     assert "4, 1 hung, 2 superseded" in row
@@ -63,20 +69,20 @@ def test_the_row_of_a_connection_counts_its_hung_shards() -> None:
 
 def test_a_lost_lease_is_shown() -> None:
     """The daemon runs and scales nothing."""
-    assert daemon_lines(daemon(lease_lost=True), NOW)[-1] == "Lease:          lost; nothing is scaled"
-    assert not any("Lease" in line for line in daemon_lines(daemon(), NOW))
+    assert "Lease:          lost; nothing is scaled" in shown(daemon(lease_lost=True))
+    assert not any("Lease" in line for line in shown(daemon()))
 
 
 def test_refused_files_are_named_below_their_grant() -> None:
     """A team finds its mistake without the daemon's log."""
     shop = GrantStatus(name="shop", autoscalers=1, refused=2, problems=("web.yaml:2:1: it is wrong\x1b",))
-    lines = list(grant_lines(daemon(grants=(shop,))))
-    assert lines == ["", "grant shop: 1 autoscaler, 2 refused", "  web.yaml:2:1: it is wrong\\x1b"]
+    lines = shown(daemon(grants=(shop,)))
+    assert lines[-3:] == ["", "grant shop: 1 autoscaler, 2 refused", "  web.yaml:2:1: it is wrong\\x1b"]
 
 
 def test_control_characters_in_a_daemons_answer_are_escaped() -> None:
     """Another program may answer at its address."""
-    assert all(line.isprintable() for line in daemon_lines(daemon(version="1\x1b]0;x\x07"), NOW))
+    assert all(line.isprintable() for line in shown(daemon(version="1\x1b]0;x\x07")))
 
 
 def test_json_has_the_documents_of_the_api(online: ServedScene) -> None:
@@ -112,7 +118,7 @@ def test_a_prometheus_that_does_not_answer_has_a_row_as_on_the_page() -> None:
         last_failure=NOW - timedelta(seconds=4),
         error="connection refused",
     )
-    header, row = source_rows(daemon(sources=(down,)), NOW, Screen())
+    header, row = shown(daemon(sources=(down,), connections=()))[-2:]
     assert header.split() == ["PROMETHEUS", "STATE", "LAST", "ANSWER", "LAST", "FAILURE"]
     assert row.split()[:2] == ["default", "error"]
     assert row.endswith("4s ago: connection refused")

@@ -181,10 +181,9 @@ def test_the_right_to_drain_nodes_is_tested_on_its_connection(
     config.write_text(yaml.safe_dump(document))
     before = nomad.ask("GET", "/v1/nodes")
     blocks = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)
-    (line,) = [one for block in blocks for one in block.lines if one.text.startswith("drains: ")]
-    assert line.label == "adapter nomad"
+    (line,) = [one for block in blocks for one in block.lines if one.label == "drains by nomad"]
     assert line.wrong is (part == "for scaling")
-    assert ("node:write" if line.wrong else "drains: permitted") in line.text
+    assert ("node:write" if line.wrong else "permitted") in line.text
     assert nomad.ask("GET", "/v1/nodes") == before
 
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from unittest.mock import patch
 
-from autoscaler.cli.tables.explanation import explanation as explanation_lines
+from autoscaler.cli.explain import explanation as explanation_lines
 from autoscaler.layout import Screen
 from autoscaler.log import Format, configure, line
 from autoscaler.model import (

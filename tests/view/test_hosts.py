@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.cli.tables.hosts import host_rows, notes
+from autoscaler.cli.status import problems, status_lines
 from autoscaler.layout import Screen
 from autoscaler.record import Daemons, Leader
-from autoscaler.view.hosts import HostList, host_list
+from autoscaler.view.hosts import HostList, StatusDocument, host_list
 from tests.decisions import NOW
 
 LEADER = Leader(
@@ -25,6 +25,14 @@ LEADER = Leader(
 def sharing(leader: Leader | None = LEADER, *standbys: str, digest: str | None = "x") -> HostList:
     """`digest`: of the configuration of the daemon that is asked."""
     return host_list(Daemons(NOW, leader, standbys), NOW - timedelta(minutes=5), digest)
+
+
+def rows(found: HostList) -> list[str]:
+    return list(status_lines(StatusDocument(daemon=None, hosts=found), Screen()))
+
+
+def notes(found: HostList) -> list[str]:
+    return list(problems(StatusDocument(daemon=None, hosts=found)))
 
 
 def test_the_list_has_the_leader_and_the_standbys_by_the_databases_clock() -> None:
@@ -51,22 +59,22 @@ def test_a_configuration_differs_only_if_both_are_known(
 def test_an_sqlite_state_has_no_hosts() -> None:
     found = host_list(None, NOW, "x")
     assert (found.shared, found.at, found.leader, found.standbys) == (False, NOW, None, ())
-    assert host_rows(found, Screen()) == ()
+    assert rows(found) == notes(found) == []
 
 
 def test_the_table_has_a_row_for_each_daemon() -> None:
     found = sharing(LEADER, "two, pid 8")
-    header, one, two = host_rows(found, Screen())
+    _, header, one, two = rows(found)
     assert header.split() == ["DAEMON", "ROLE", "SINCE", "LEASE", "VERSION", "LOADED", "CONFIGURATION"]
     assert one.split("  ")[0] == "one, pid 7"
     assert one.split()[3:] == ["leads", "3h", "12s", "1.2.3", "90s", "the", "same"]
     assert two.split()[:5] == ["two,", "pid", "8", "stands", "by"]
-    assert notes(found) == ()
+    assert notes(found) == []
 
 
 def test_a_configuration_that_differs_is_noted() -> None:
     found = sharing(digest="y")
-    assert host_rows(found, Screen())[1].endswith("differs")
+    assert rows(found)[-1].endswith("differs")
     assert notes(found) == [
         "the leader has loaded another configuration than this one; roll one out to all, and reload each"
     ]
@@ -81,6 +89,6 @@ def test_a_state_without_a_leader_is_noted() -> None:
 def test_control_characters_in_the_database_are_escaped() -> None:
     """Other daemons write there."""
     odd = replace(LEADER, name="one\x1b[31m", version="1\x1b]0;x\x07")
-    (_, *lines) = host_rows(sharing(odd, "two\x1b[31m"), Screen())
+    (_, _, *lines) = rows(sharing(odd, "two\x1b[31m"))
     assert len(lines) == 2
     assert all(line.isprintable() for line in lines)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.cli.tables.instances import instances as table
+from autoscaler.cli.instances import instances as table
 from autoscaler.decide import decide
 from autoscaler.errors import TargetUnavailable
 from autoscaler.layout import Screen

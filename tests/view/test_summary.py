@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.cli.tables.listing import WIDE_HEADER, cells, state_words
+from autoscaler.cli.listing import WIDE_HEADER, cells, state_words
 from autoscaler.decide import decide
 from autoscaler.model import (
     HPA,

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from autoscaler.cli.diff import DifferenceList
+from autoscaler.cli.schedule import Calendar
 from autoscaler.described import DescribedSchema
 from autoscaler.document import Document
-from autoscaler.view.differences import DifferenceList
 from autoscaler.view.hosts import StatusDocument
-from autoscaler.view.schedule import Calendar
 from autoscaler.whatif.documents.replay import ReplayList
 from tests.web.serving import Served
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, local, or_unknown
+from autoscaler.cli.steering import asked
+from autoscaler.layout import GREEN, NONE, RED, UNKNOWN, YELLOW, local, moment, or_unknown
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
+from autoscaler.text import count
 from autoscaler.view.level import Level
-from autoscaler.view.summary import Summary
+from autoscaler.view.status import ReloadStatus
+from autoscaler.view.summary import AutoscalerList, Summary
 
 HEADER: Final = ("NAME", "REFERENCE", "TARGETS", "MIN", "MAX", "REPLICAS", "READY", "AGE", "WHY")
 WIDE_HEADER: Final = (*HEADER[:-2], "DESIRED", "AGE", "STATE", "WHY")
@@ -24,9 +26,9 @@ def cells(summary: Summary, now: datetime, header: Sequence[str], age_at: dateti
     """
     metrics = ", ".join(metric.text for metric in summary.metrics) or NONE
     found = {
-        "NAME": clean(summary.name),
-        "REFERENCE": clean(summary.reference) or UNKNOWN,
-        "TARGETS": clean(metrics if "STATE" in header else summary.targets),
+        "NAME": summary.name,
+        "REFERENCE": summary.reference or UNKNOWN,
+        "TARGETS": metrics if "STATE" in header else summary.targets,
         "MIN": or_unknown(summary.minimum),
         "MAX": or_unknown(summary.maximum),
         "REPLICAS": or_unknown(summary.current),
@@ -34,7 +36,7 @@ def cells(summary: Summary, now: datetime, header: Sequence[str], age_at: dateti
         "DESIRED": or_unknown(summary.desired),
         "AGE": UNKNOWN if summary.first_seen is None else format_age((age_at or now) - summary.first_seen),
         "STATE": state_words(summary),
-        "WHY": local(clean(summary.told), now),
+        "WHY": local(summary.told, now),
     }
     return tuple([found[title] for title in header])
 
@@ -48,3 +50,28 @@ def state_words(summary: Summary) -> str:
     """Return the state: `limited`, `scaling in (dry run)`, `failing, paused`."""
     words = ", ".join(summary.state_words)
     return f"{words} (dry run)" if summary.dry_run else words
+
+
+_NOT_LED: Final = "no daemon leads, so sizes stay as they are; `autoscaler status` lists those that run"
+_MAX_NOTED: Final = 10
+"""Overrides with a line; the last line counts the others."""
+
+
+def notes(listed: AutoscalerList, now: datetime) -> list[str]:
+    """Return a line if no daemon leads, one if the last reload was refused, then one for each override."""
+    lines = [] if listed.led else [_NOT_LED]
+    lines += [] if listed.refused_reload is None else [_reload(listed.refused_reload, now)]
+    noted = [(each.name, given) for each in listed.autoscalers if (given := each.steering.override) is not None]
+    for name, given in noted[:_MAX_NOTED]:
+        lines.append(f"{name}: its bounds are overridden ({given.bounds}) {asked(given, now)}")
+    if len(noted) > _MAX_NOTED:
+        lines.append(f"and {len(noted) - _MAX_NOTED} more; `autoscaler get -o json` shows them")
+    return lines
+
+
+def _reload(refused: ReloadStatus, now: datetime) -> str:
+    at = moment(refused.at, now)
+    others = refused.problems - 1
+    more = f"; and {count(others, 'more problem')}" if others > 0 else ""
+    problem = refused.problem or ""
+    return f"the reload at {at} was refused, and the previous configuration stays in force: {problem}{more}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from autoscaler.layout import NONE, Screen, Table
-from autoscaler.text import clean, listed
+from autoscaler.text import listed
 from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy
 
 _HEADER: Final = ("ORIGIN", "AUTOSCALER", "STATE", "WHY")
@@ -32,4 +32,4 @@ def discovery_notes(found: DiscoveredList) -> Iterator[str]:
 def _row(origin: str, names: Sequence[str], each: DiscoveredFile | DiscoveredPolicy, *, wide: bool) -> tuple[str, ...]:
     state = "dry run" if each.dry_run else "scaled" if names else "refused" if each.refused else "empty"
     why = each.refused or ("; ".join(each.differences) if wide else "")
-    return clean(origin), clean(listed(names, _SHOWN) if names else NONE), state, clean(why)
+    return origin, listed(names, _SHOWN) if names else NONE, state, why

@@ -7,7 +7,6 @@ from typing import Final
 from autoscaler.layout import RED, YELLOW, Screen, Table
 from autoscaler.model import Phase
 from autoscaler.quantity import format_age
-from autoscaler.text import clean
 from autoscaler.view.instances import InstanceDocument, InstanceList, words
 from autoscaler.view.parts import words_of
 
@@ -17,24 +16,20 @@ _MAX_ROWS: Final = 10
 
 def instances(known: InstanceList, now: datetime, screen: Screen) -> Iterator[str]:
     """Yield a row with the samples of each instance, then the number of others."""
-    names = list(dict.fromkeys(clean(value.metric) for each in known.instances for value in each.values))
-    table = Table(["Name", "State", "Age", *names, "Detail"], screen, indent=2, gap=2)
+    names = list(dict.fromkeys(value.metric for each in known.instances for value in each.values))
+    table = Table(["Name", "State", "Age", *names, "Detail"], screen, indent=2, gap=2, ruled=True)
     shown = known.instances[:_MAX_ROWS]
-    rows = [_cells(each, names, now) for each in shown]
-    table.fit(rows)
-    yield table.header()
-    yield table.rule()
-    for each, row in zip(shown, rows, strict=True):
-        yield from table.row(row, ["", _colour(each), *[""] * (len(row) - 2)])
+    colours = [["", _colour(each), "", *[""] * len(names), ""] for each in shown]
+    yield from table.lines([_cells(each, names, now) for each in shown], colours)
     if known.total > len(shown):
         yield f"  and {known.total - len(shown)} more; {known.ready} of all {known.total} are ready"
 
 
 def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[str]:
-    values = {clean(value.metric): value.text for value in instance.values}
+    values = {value.metric: value.text for value in instance.values}
     since = "-" if instance.started_at is None else format_age(now - instance.started_at)
     return [
-        clean(instance.name),
+        instance.name,
         words(instance),
         since,
         *[values.get(name) or "-" for name in names],
@@ -43,9 +38,9 @@ def _cells(instance: InstanceDocument, names: list[str], now: datetime) -> list[
 
 
 def _detail(instance: InstanceDocument, now: datetime) -> str:
-    missing = [clean(value.metric) for value in instance.values if value.text is None]
+    missing = [value.metric for value in instance.values if value.text is None]
     unmeasured = f"no usable sample of {', '.join(missing)}" if missing else ""
-    parts = [clean(instance.detail), *map(clean, words_of(instance, now)), unmeasured]
+    parts = [instance.detail, *words_of(instance, now), unmeasured]
     return "; ".join(part for part in parts if part)
 
 
