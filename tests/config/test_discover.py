@@ -41,7 +41,7 @@ def test_labels_are_discovered_where_no_grant_has_namespaces(load_text: Load) ->
 
 
 @pytest.mark.parametrize("text", ["{live: true}", "{policies: false, labels: false}"])
-def test_something_is_discovered(load_text: Load, text: str) -> None:
+def test_a_section_that_discovers_nothing_is_refused(load_text: Load, text: str) -> None:
     """`discover: {live: true}` alone says nothing of what is discovered."""
     said = problem(load_text, f"adapters: {{jobs: {{type: nomad, discover: {text}}}}}{GRANTED}")
     assert "adapters.jobs.discover: discovers nothing; write policies: true or labels: true, or remove it" in said
@@ -56,7 +56,7 @@ def test_a_connection_without_a_granted_namespace_discovers_nothing(load_text: L
     assert "discovers nothing, because no grant includes the connection; add one" in problem(load_text, text)
 
 
-def test_a_type_without_any_refuses_it(load_text: Load) -> None:
+def test_a_type_without_autoscalers_to_discover_refuses_the_key(load_text: Load) -> None:
     """Nothing would ever be found."""
     text = "adapters: {jobs: {type: aws-ecs, discover: {policies: true}}}\nautoscalers: []\n"
     said = problem(load_text, text)
@@ -66,7 +66,7 @@ def test_a_type_without_any_refuses_it(load_text: Load) -> None:
 @pytest.mark.parametrize(
     ("kind", "key", "other"), [("nomad", "labels", "policies"), ("docker-swarm", "policies", "labels")]
 )
-def test_each_type_has_one_kind(load_text: Load, kind: str, key: str, other: str) -> None:
+def test_each_type_has_one_kind_of_autoscalers_to_discover(load_text: Load, kind: str, key: str, other: str) -> None:
     """Jobs have policies, and services have labels."""
     said = problem(load_text, f"adapters: {{jobs: {{type: {kind}, discover: {{{key}: true}}}}}}{GRANTED}")
     assert f"adapters.jobs.discover.{key}: a connection of type '{kind}' has none; write {other}: true" in said

@@ -322,7 +322,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folders: Folders) -> No
         read_team_file(path, seen.mark)
 
 
-def test_other_names_are_left_alone(folders: Folders) -> None:
+def test_files_with_other_names_are_not_read(folders: Folders) -> None:
     """Such as an editor's draft."""
     for name in (".web.yaml.swp", ".web.yaml", "web.yaml~", "README.md", "web.yaml.bak"):
         folders.text("shop", name, "[")

@@ -53,7 +53,7 @@ def test_every_rule_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", RULE_NAMES)
-def test_nothing_else_needs_a_rule(name: str, folder: Path, prometheus: str) -> None:
+def test_a_daemon_runs_without_any_one_of_its_rules(name: str, folder: Path, prometheus: str) -> None:
     """A daemon without it decides, records, explains and keeps what a build with it remembered."""
     with running_daemon(write_config(folder, prometheus, [scaler()])) as whole:
         whole.wait_for("decision", count=2, level="info")

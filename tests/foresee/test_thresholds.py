@@ -59,7 +59,7 @@ def test_a_metric_that_failed_has_none() -> None:
     assert found(CPU_60, Failure("no answer"), state(3)) is None
 
 
-def test_there_are_none_while_the_instances_are_not_as_many_as_the_size() -> None:
+def test_no_threshold_is_found_while_the_instances_are_not_as_many_as_the_size() -> None:
     """Then HPA's arithmetic turns: 5 instances at 80 % of a size of 2 ask for 4, at 100 % for 2."""
     target = replace(state(5), replicas=2)
     assert asked(INFLIGHT_100, samples([80_000] * 5), target).proposal == 4

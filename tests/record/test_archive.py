@@ -236,7 +236,7 @@ def test_the_size_of_the_state_on_a_server(opener: Opener) -> None:
     assert opener.state().archive.size().bytes > 0
 
 
-def test_when_an_autoscaler_was_first_seen(opener: Opener) -> None:
+def test_an_autoscaler_was_first_seen_at_its_first_decision(opener: Opener) -> None:
     """The AGE column shows the age of the first recorded decision."""
     ledger = opener.ledger()
     keep(ledger, decision(0, "a"))
@@ -245,7 +245,7 @@ def test_when_an_autoscaler_was_first_seen(opener: Opener) -> None:
 
 
 @pytest.mark.parametrize(("name", "known"), [("web", True), ("nobody", False)])
-def test_which_names_are_known(opener: Opener, name: str, *, known: bool) -> None:
+def test_a_name_without_a_decision_is_unknown(opener: Opener, name: str, *, known: bool) -> None:
     """A typing error differs from an autoscaler without a decision."""
     keep(opener.ledger(), decision())
     assert opener.archive().knows(name) is known

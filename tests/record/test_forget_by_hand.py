@@ -34,7 +34,7 @@ def forgotten(opener: Opener, name: str, seconds: float) -> list[str]:
     return [str(each) for each in forget(opener.url, opener.folder, name, moment(seconds))]
 
 
-def test_everything_about_it_is_deleted_and_nothing_about_others(opener: Opener) -> None:
+def test_a_forgotten_autoscaler_leaves_nothing_and_the_others_keep_all(opener: Opener) -> None:
     """This includes its former targets. It begins anew when it is served again."""
     decided(opener)
     assert sorted(forgotten(opener, "web", 16)) == ["fleet/old", "fleet/web-asg"]

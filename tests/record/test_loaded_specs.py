@@ -16,7 +16,7 @@ TEXTS = [file.read_text() for file in EXAMPLES] + [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_whatever_is_loaded_can_be_recorded(text: str) -> None:
+def test_each_autoscaler_that_loads_can_be_recorded(text: str) -> None:
     """A drain's command of a type of its own kept its autoscaler from being recorded, and so from being scaled."""
     binary = Binary[Autoscaler](Autoscaler)
     for scaler in load_text(Path("/etc/autoscaler/autoscaler.yaml"), text).autoscalers:

@@ -42,7 +42,7 @@ def _imported(file: Path) -> set[str]:
     return {name for name in found if (rules / name).is_dir() or (rules / f"{name}.py").is_file()}
 
 
-def test_nothing_else_names_a_rule() -> None:
+def test_only_the_listed_files_name_a_rule() -> None:
     """A rule is a file, and a line in `RULES`. What is added here says why its file needs to know the rule."""
     found = defaultdict[str, set[str]](set)
     for file in (ROOT / "autoscaler").rglob("*.py"):

@@ -72,7 +72,7 @@ def test_the_policy_allows_only_its_own_script_and_style() -> None:
     assert "unsafe" not in policy(usual())
 
 
-def test_nothing_is_loaded() -> None:
+def test_the_report_loads_nothing() -> None:
     for tag, attributes in Parts(usual()).elements:
         assert not {"src", "srcset", "data", "action", "style", "onclick"} & attributes.keys(), tag
         assert tag not in ("link", "iframe", "object", "base", "form")

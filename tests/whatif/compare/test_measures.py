@@ -79,7 +79,7 @@ def test_an_unknown_bound_is_never_reached() -> None:
     assert measures(course([2, 2], maximum=UNKNOWN), curve([2, 2])).at_maximum_seconds == 0
 
 
-def test_each_other_size_is_a_change() -> None:
+def test_each_change_of_the_size_counts() -> None:
     assert measures(course([2, 4, 6, 5, 5, 6]), curve([2] * 6)).changes == 4
 
 
