@@ -1,6 +1,7 @@
 """Every change has an outcome, whatever the adapter does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import pytest
@@ -186,6 +187,21 @@ def test_an_announcement_that_fails_is_a_warning(error: Exception) -> None:
     ((level, event, keys),) = log.lines
     assert (level, event, keys["autoscaler"]) == ("warning", "announcement_failed", "web")
     assert "hunter2" not in keys["error"]
+
+
+def test_an_announcement_that_hangs_is_a_warning_at_the_deadline() -> None:
+    """The cycle ends in time, and the operator reads why the back end has no record."""
+    answered, clock, log = Event(), FakeClock(), RecordingLogger()
+    clock.advance(9.99)
+
+    class Hanging(AnnouncingBackEnd):
+        def announce(self, target: TargetRef, decision: Decision, call: Call) -> None:
+            answered.wait()
+
+    act(Hanging(accept), rescale(dry_run=True), clock=clock, log=log)
+    answered.set()
+    warned = ("warning", "announcement_failed", {"error": "it has no answer by the cycle's deadline"})
+    assert log.lines == [warned]
 
 
 def test_past_the_deadline_nothing_is_announced() -> None:

@@ -62,3 +62,13 @@ def test_while_all_metrics_fail_an_own_zero_stays_below_a_raised_minimum() -> No
     assert condition(made, ConditionType.SCALED_TO_ZERO)[0] is True
     life.step(value(0), after=15)
     assert life.size == 2
+
+
+def test_a_maximum_of_0_keeps_an_own_zero_without_reading_metrics() -> None:
+    """Nothing is wrong: a bound of 0 is how a rule switches a target off for a time."""
+    life = own_zero(minimum=0)
+    life.edit(max_replicas=0)
+    made = life.step(FAILED, after=15)
+    assert (made.change, made.desired, made.metrics, made.error) == (None, 0, (), None)
+    assert condition(made, ConditionType.SCALING_LIMITED) == (True, "TooManyReplicas")
+    assert [(step.reason, step.before, step.after) for step in made.trace] == [(Reason.TOO_MANY_REPLICAS, 0, 0)]

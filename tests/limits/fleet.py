@@ -141,8 +141,9 @@ class Fleet:
         outcome = outcome or Written(made.change.size)
         unanswered = isinstance(outcome, TargetUnavailable)
         if isinstance(outcome, Written) or (unanswered and arrives):
-            gone = self.sizes[made.name] - made.change.size
+            size = outcome.size if isinstance(outcome, Written) else made.change.size
+            gone = self.sizes[made.name] - size
             if gone > 0:
                 self.left.append((made.now, gone))
-            self.sizes[made.name] = made.change.size
+            self.sizes[made.name] = size
         return outcome

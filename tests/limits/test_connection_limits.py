@@ -219,6 +219,7 @@ def test_instances_not_removed_return_to_the_budget() -> None:
         Held(HoldReason("Rollout", "")),
         TargetNotFound("gone"),
         Unchanged(),
+        Written(20),  # the back end's own minimum
         throttled,
     ):
         fleet = Fleet(limits(5), {"a": 20, "b": 20})
