@@ -30,7 +30,7 @@ class OutcomeUnknown(TargetUnavailable):
 
 @contextmanager
 def not_written() -> Iterator[None]:
-    """Raise TargetNotWritten for each TargetUnavailable of a write but OutcomeUnknown."""
+    """In this block, turn each TargetUnavailable except OutcomeUnknown into a TargetNotWritten."""
     try:
         yield
     except OutcomeUnknown:
@@ -40,7 +40,7 @@ def not_written() -> Iterator[None]:
 
 
 def do_each(work: Callable[[_T], object], items: Iterable[_T]) -> None:
-    """Do the work for each item. Raises the first TargetError when it is done for all."""
+    """Do the work for every item, also after one fails. Raises the first TargetError afterwards."""
     failed: TargetError | None = None
     for one in items:
         try:

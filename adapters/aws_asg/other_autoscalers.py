@@ -47,7 +47,7 @@ class OtherAutoscalers:
         return tuple([each.warning for each in self._found.get(group, ()) if each.process not in suspended])
 
     def read_next_pages(self, call: Call) -> None:
-        """Read the next pages of AWS's lists. Raises TargetError, also for an entry that is left out."""
+        """Read the next pages of AWS's lists. Raises TargetError, also if it had to leave out a malformed entry."""
         entries = self._lists.read_next_pages(call)
         if entries is None:
             return

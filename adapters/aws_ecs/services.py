@@ -40,7 +40,10 @@ def scalable(name: str, service: Raw, region: str) -> Raw:
 
 
 def hold(service: Raw) -> Hold:
-    """Return what waits for the service's deployment. Without a rolloutState (Classic Load Balancer) its tasks tell."""
+    """Return which directions wait for the service's deployment, and why.
+
+    Without a rolloutState (Classic Load Balancer), an older deployment that still has tasks counts as in progress.
+    """
     deployments, sets = service["deployments"], service.get("taskSets") or ()
     rolling = [one for one in deployments if one["status"] == "ACTIVE" or one.get("rolloutState") == "IN_PROGRESS"]
     for one in deployments:

@@ -72,7 +72,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def pools(self, call: Call) -> Iterator[Mapping[str, Pool]]:
-        """Return the pools, which do not change meanwhile. Raises TargetUnavailable when the deadline passes first."""
+        """Hold the pools, which change only through `commit` then. Raises TargetUnavailable at the call's deadline."""
         left = call.seconds_left(self._clock.monotonic())
         if left <= 0 or not self._lock.acquire(timeout=left):
             raise TargetUnavailable(
@@ -88,16 +88,22 @@ class Keeper:
             self._lock.release()
 
     def commit(self, name: str, pool: Pool) -> None:
-        """Save a pool's new size durably and act on it soon; within `pools`. Raises RecordsError: nothing changed."""
+        """Save a pool's new size durably. The keeper starts or stops workers soon. Call it while you hold `pools`.
+
+        Raises RecordsError if it could not save the size, which then stays as it was.
+        """
         self._save({**self._open(), name: pool})
         self._wake.set()
 
     def only_watches(self, name: str) -> bool:
-        """Return whether this pool must not be changed."""
+        """Return whether all autoscalers of the pool are dry runs, so that nothing may change in it."""
         return name in self._watched
 
     def refusal(self, name: str) -> str | None:
-        """Return why a pool is not kept at all: another daemon has its targets file; within `pools`."""
+        """Return why the pool is not kept at all (another daemon has its targets file); None: it is kept.
+
+        Call it while you hold `pools`.
+        """
         file, refusal = self._targets_files.get(name), None
         if file is not None:
             with self._trouble(f"targets_file_of_{name}_held"):
@@ -109,7 +115,10 @@ class Keeper:
         return refusal
 
     def problems(self, name: str) -> Iterator[str]:
-        """Return why a pool cannot be kept, or its targets file not be written; within `pools`."""
+        """Yield why workers of the pool could not be started, or its targets file not be written.
+
+        Call it while you hold `pools`.
+        """
         return filter(None, map(self._troubles.get, _events(name)))
 
     def upkeep(self, name: str) -> Upkeep:

@@ -44,10 +44,10 @@ class TargetPolicy:
         return next((name for name, grant in grants.items() if grant.includes(self.target)), None)
 
     def document(self, main: Settings, grant: str) -> Document:
-        """Return the autoscaler; a dry run unless `discover` has `live`. Raises ConfigError.
+        """Return the document with the policy's autoscaler, a dry run unless `discover` has `live`.
 
-        The queries of a converted policy are for the first source of the grant. One of which a part cannot be carried
-        over is refused. One that is not enabled has no autoscaler.
+        A converted policy queries the grant's first source. A policy that is not enabled has no autoscaler. Raises
+        ConfigError, also if a part of the policy cannot be converted.
         """
         if self.is_ambiguous:
             parts = ", ".join(repr(each) for each in self.target.parts)

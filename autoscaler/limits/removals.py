@@ -7,25 +7,25 @@ from autoscaler.model import Decision, Direction, PendingWrite, Written
 
 
 class Counted(NamedTuple):
-    """What a scale-in counts as, in units of size."""
+    """How many instances a scale-in counts against the budget, in units of size."""
 
     instances: int
     before: int
-    """The part that an earlier pending scale-in, which this one replaces, already counted as."""
+    """How many of them an earlier pending scale-in, which this one replaces, has counted already."""
 
 
 def already_counted(current: int, pending: PendingWrite | None, counted: int) -> int:
-    """Return how much of a scale-in from `current` is already counted, given what its pending one counts as.
+    """Return how many instances of a scale-in from `current` the pending write has counted already.
 
-    Two scale-ins decided from the same size remove no more together than the larger one.
+    Two scale-ins from the same size remove no more together than the larger one. `counted`: the pending write's.
     """
     return counted if pending is not None and pending.decided_from == current else 0
 
 
 def count(made: Decision, pending: PendingWrite | None, counted: int) -> Counted | None:
-    """Return what an intended decision counts as, or None if it writes no scale-in.
+    """Return the instances that a decision counts before its write; None if it writes no scale-in.
 
-    `pending` is the write that can still arrive, and `counted` what it counts as within the period.
+    `pending`: the write that can still arrive. `counted`: the instances that it counts within the period.
     """
     change = made.change
     if made.dry_run or change is None or change.direction is Direction.OUT:
@@ -35,7 +35,7 @@ def count(made: Decision, pending: PendingWrite | None, counted: int) -> Counted
 
 
 def settle(made: Decision, counted: Counted) -> Counted:
-    """Return what a concluded decision counts as, and what the pending one before it counts as again.
+    """Return the instances that a decision counts after its write: `before` is what the pending one counts again.
 
     Instances that were not removed return to the budget. A write without an answer still counts.
     """

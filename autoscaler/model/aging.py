@@ -13,9 +13,9 @@ _T = TypeVar("_T")
 
 
 def later(value: _T, by: timedelta) -> _T:
-    """The same with every time in it later by this much: a History, or a part of one; sightings.
+    """Return a copy of `value` (a History, a part of one, or sightings) in which every time is later by `by`.
 
-    What operators asked for ends at the wall clock's time that they were told.
+    The ends of pauses and overrides stay: operators were told these times of the wall clock.
     """
     return cast("_T", _later(value, by))
 

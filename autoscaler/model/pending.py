@@ -15,12 +15,15 @@ from autoscaler.model.target import Unchanged, Written
 
 
 def arrived(pending: PendingWrite | None, size: int) -> PendingWrite | None:
-    """Return the newest pending write of this size, which the target shows, or None."""
+    """Return the newest pending write of `size`, the size that the target shows; None: there is none."""
     return next((each for each in (() if pending is None else pending.and_earlier) if each.size == size), None)
 
 
 def pending_after(pending: PendingWrite | None, decision: Decision) -> PendingWrite | None:
-    """Return the write that can still arrive after a decision with its outcome. `pending`: that of before."""
+    """Return the writes that can still arrive after a decision with its outcome, the newest first; None: none.
+
+    `pending`: those before the decision.
+    """
     outcome = decision.outcome
     if isinstance(outcome, TargetUnavailable):
         return pending_with(pending, decision)
@@ -32,7 +35,7 @@ def pending_after(pending: PendingWrite | None, decision: Decision) -> PendingWr
 
 
 def pending_with(pending: PendingWrite | None, decision: Decision) -> PendingWrite | None:
-    """Return the write that a decision announces, with the earlier writes that can still arrive."""
+    """Return the write that a decision is about to make, and with it the earlier writes that can still arrive."""
     change = decision.change
     if change is None:
         return pending

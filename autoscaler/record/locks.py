@@ -16,7 +16,10 @@ class Lock(Enum):
 
 
 def wait_for(connection: Connection, lock: Lock, of: str = "") -> None:
-    """Wait for the lock; `of`: its adapter connection. On SQLite only one transaction writes at a time anyway."""
+    """Wait for the lock, and hold it until the transaction ends. `of`: the adapter connection that it is for.
+
+    On SQLite this does nothing, because only one transaction writes at a time.
+    """
     if connection.dialect.name == "postgresql":
         named = f"{lock.value} {of}" if of else lock.value
         connection.execute(text(f"SELECT pg_advisory_xact_lock({KEY})"), {"lock": named})

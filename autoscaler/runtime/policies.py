@@ -39,7 +39,7 @@ class Finding:
 
 
 class Policies:
-    """The policies of one connection. Each look is in a thread of its own, with an adapter that does nothing else."""
+    """The policies of one connection. Each reading has its own thread; the adapter that it uses does nothing else."""
 
     kind: Final = "policies"
     """For the log's events."""

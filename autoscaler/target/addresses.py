@@ -70,16 +70,19 @@ class Addresses(Generic[_Address]):
         return 1 / (1 + self._untried)
 
     def observe(self, work: Callable[[], _T], call: Call) -> _T:
-        """As `run`. It tries the first address again a minute after that failed.
+        """Do `work` as `run` does, and return to the first address a minute after that one failed.
 
-        Writes do not, so that they use the address of the observation that they were decided from.
+        A write uses `run`, so that it goes to the address of the observation that it was decided from.
         """
         if self._index and self._clock.monotonic() - self._first_left >= RETURN_AFTER_SECONDS:
             self._next = 0
         return self.run(work, call)
 
     def run(self, work: Callable[[], _T], call: Call) -> _T:
-        """Return what `work`, an adapter's whole call, returns or raises at the first address that does not fail."""
+        """Do `work`, an adapter's whole call, at one address after another until one does not fail.
+
+        Returns or raises what `work` does there.
+        """
         self._call, self._untried, self._failures = call, len(self._all) - 1, []
         while True:
             self._index, self._answered = self._next, False
@@ -96,10 +99,10 @@ class Addresses(Generic[_Address]):
         self._answered = True
 
     def failed(self, error: TargetError, *, write: bool) -> TargetError:
-        """Use the next address from now on. Return the error that this call ends with, if it cannot begin again.
+        """Use the next address from now on. Raises NextAddress if the call can begin again there.
 
-        `error`: of the failed request. `write`: whether that was a write; a TargetUnavailable then means that it may
-        have been carried out, so it is not repeated within the call. Raises NextAddress if the call can begin again.
+        Else returns the error with which the call ends. `error`: of the failed request. `write`: whether that was a
+        write; after a TargetUnavailable the server may have carried it out, so this call does not repeat it.
         """
         now = self._clock.monotonic()
         late = self._call is not None and self._call.seconds_left(now) <= 0
@@ -116,9 +119,9 @@ class Addresses(Generic[_Address]):
         return type(error)("; ".join(reversed(self._failures)))
 
     def failing(self, probe: Callable[[Call], object], call: Call) -> Mapping[str, str]:
-        """Return the addresses where `probe` raises a TargetError -> its message. Each gets a share of the time.
+        """Return address -> the message of the TargetError that `probe` raises there. Each gets a share of the time.
 
-        It asks nothing when there is only one address, which every observation tells of.
+        With a single address it asks nothing, because every observation shows whether that one fails.
         """
         found: dict[str, str] = {}
         if len(self._all) == 1:

@@ -52,16 +52,16 @@ class PlannedQuery:
         return (question for questions in self.members.values() for question in questions)
 
     def apart(self) -> Sequence["PlannedQuery"]:
-        """Return a query for each member, as written."""
+        """Return a query for each member of a merged query, each as it is written."""
         return [as_written({key: questions}, _FAILED) for key, questions in self.members.items()]
 
 
 def alone(question: Question, reason: str = "") -> PlannedQuery:
-    """Return a query for one question as written, with the reason."""
+    """Return a query that asks one question as it is written, unmerged. `reason`: why it is not merged."""
     return as_written({(): (question,)}, reason)
 
 
 def as_written(members: Mapping[Key, tuple[Question, ...]], reason: str) -> PlannedQuery:
-    """Return a query for equal questions, with the text of the first."""
+    """Return a query for questions that differ only in quoting; it has the text of the first. `reason`: as `alone`."""
     first = next(iter(members.values()))[0]
     return PlannedQuery(first.prometheus, first.expr, members, None, reason)

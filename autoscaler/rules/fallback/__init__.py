@@ -135,7 +135,7 @@ class Fallbacks(Rule):
         return [each.query for each in self.of if each is not None and each.query is not None]
 
     def within(self, ceiling: int) -> "Fallbacks":
-        """Return the fallbacks with at most so many replicas."""
+        """Return the fallbacks, each with `replicas` lowered to the ceiling if they are above it."""
         return self._each(
             lambda one: one if one.replicas is None else dataclasses.replace(one, replicas=min(one.replicas, ceiling))
         )

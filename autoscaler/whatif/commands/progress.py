@@ -15,7 +15,10 @@ _STEPS: Final = 200
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[float], object]]:
-    """Show a bar until the block ends, by the share that is done; nothing if standard error is no terminal."""
+    """Show a progress bar until the block ends, if standard error is a terminal.
+
+    The block gets a function, to which it passes the share that is done, from 0 to 1.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return
