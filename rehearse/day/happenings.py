@@ -38,8 +38,8 @@ class Happening:
 def day(short: bool) -> Sequence[Happening]:
     """Return the events of the day.
 
-    All restarts are in the first half of the first quarter. From then on one process runs through the rest: it has
-    reached its size when the second quarter begins, which has as many events as the last.
+    All restarts are in the first half of the first quarter. From then on one process runs through the rest. It grows
+    with the state, which is full at noon. The third quarter, with which the last is compared, has as many events.
     """
     if short:
         few: Sequence[Happens] = (a_kill, a_reload_with_more, prometheus_answers_500)
