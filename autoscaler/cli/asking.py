@@ -1,6 +1,6 @@
-"""What `check --live` asks each Prometheus beside the queries of a cycle, which it counts, too."""
+"""What `check --live` learns of each Prometheus: how it answers, and why a query has no sample."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -11,14 +11,10 @@ from autoscaler.cli.findings import Finding
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
 from autoscaler.errors import bug
-from autoscaler.model import Autoscaler, Call, Failure, MetricSpec, MetricType, Observation, Reading
-from autoscaler.observe.answers import Results
+from autoscaler.model import Autoscaler, Failure, MetricSpec, MetricType, Observation, Reading
 from autoscaler.observe.failure import QueryFailure, Unsampled, no_sample
-from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome, alone
+from autoscaler.observe.planner import Outcome
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.result import QueryResult, ResultType
-from autoscaler.observe.run_queries import run_queries
 from autoscaler.text import count
 
 _CAUSE_SECONDS: Final = 15.0
@@ -29,9 +25,8 @@ _ZERO: Final = "; if that means zero, say so in the expression, as in … or vec
 class Asking:
     """Asks the sources of a configuration. Used by one thread, but for `queried`."""
 
-    def __init__(self, settings: Settings, clock: Clock, seconds: float) -> None:
-        """`seconds`: the time for each of the methods that ask, but for that of the causes."""
-        self._settings, self._clock, self._seconds = settings, clock, seconds
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._clock = clock
         self._sources = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
         self._causes: Mapping[str, Causes] | None = None
         self._answered: dict[str, list[float]] = {}
@@ -59,24 +54,12 @@ class Asking:
             answered, all_failed = self._answered.get(name, []), self._failed.get(name, [])
             failed = [each for each in all_failed if each.outcome is not Outcome.REFUSED]
             refused = len({str(each) for each in all_failed} - {str(each) for each in failed})
-            text = f"{count(len(answered), 'query', 'queries')} answered"
+            used = count(len(answered), "query", "queries")
+            text = f"{used} answered" if answered or all_failed else "used by no query"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
             text += f"; {refused} refused, see below" if refused else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
             yield Finding(f"prometheus {name}", text, bool(failed))
-
-    def unknown_expressions(self) -> Sequence[Finding]:
-        """Return the findings about the expressions that only their Prometheus can check."""
-        unknown = [
-            (each.problem.path, Question(each.prometheus, each.expr)) for each in self._settings.unknown_expressions
-        ]
-        answers = self._ask([question for _, question in unknown])
-        return [_settled(path, question.prometheus, answers[question]) for path, question in unknown]
-
-    def ask_the_unused(self) -> None:
-        """Query a constant from each Prometheus that no query uses."""
-        unused = self._sources.keys() - self._answered.keys() - self._failed.keys()
-        self._ask([Question(name, "vector(1)") for name in sorted(unused)])
 
     def with_causes(self, scaler: Autoscaler, seen: Observation, now: datetime) -> Observation:
         """Return the observation, with the causes of queries without a sample, as far as Prometheus shows them."""
@@ -85,22 +68,6 @@ class Asking:
             self._causes = {name: Causes(each, now, deadline, self._clock) for name, each in self._sources.items()}
         pairs = zip(scaler.metrics, seen.readings, strict=True)
         return replace(seen, readings=tuple([_explained(metric, reading, self._causes) for metric, reading in pairs]))
-
-    def _ask(self, questions: Sequence[Question]) -> Results:
-        """Return the answer to each question, or the failure."""
-        call = Call(self._clock.now(), self._clock.monotonic() + self._seconds)
-        answers: dict[Question, QueryResult | QueryFailure] = {}
-        asked = [alone(question) for question in dict.fromkeys(questions)]
-        run_queries(asked, self._sources, call, self._clock, self.queried, answers.update)
-        return answers
-
-
-def _settled(path: str, prometheus: str, answer: QueryResult | QueryFailure) -> Finding:
-    if isinstance(answer, QueryFailure):
-        return Finding(path, str(answer), wrong=True)
-    if answer.type not in (ResultType.VECTOR, ResultType.SCALAR):
-        return Finding(path, f"prometheus {prometheus!r} answers with a {answer.type}, not one value each", wrong=True)
-    return Finding(path, f"prometheus {prometheus!r} knows its syntax: {count(len(answer.points), 'sample')}")
 
 
 def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Mapping[str, Causes]) -> Reading | Failure:

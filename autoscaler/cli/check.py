@@ -85,12 +85,13 @@ def _check(file: Path, examine: Callable[[Settings], bool] | None, *, plan: bool
         _print_problems(error.problems, error.warnings, strict=strict)
         return False
     refused = [each for problems in settings.refused.values() for each in problems]
-    unknown = {each.problem for each in settings.unknown_expressions if examine is None}
+    queries = {(query.prometheus, query.expr) for scaler in settings.autoscalers for query in scaler.queries}
+    asked = queries if examine is not None else ()
+    unknown = {each.problem for each in settings.unknown_expressions if (each.prometheus, each.expr) not in asked}
     warnings = sorted({*settings.warnings, *settings.hints, *unknown})
     _print_problems(refused, warnings, strict=strict)
     if refused or (strict and warnings):
         return False
-    queries = {(query.prometheus, query.expr) for scaler in settings.autoscalers for query in scaler.queries}
     counted = f"{count(len(settings.autoscalers), 'autoscaler')}, {count(len(queries), 'query', 'queries')}"
     typer.echo(f"{file}: ok, {counted}")
     if plan:
@@ -123,7 +124,7 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
         show(["", f"{on.paint(BOLD, clean(block.title))}: {verdict}"])
         width = max((len(line.label) for line in block.lines), default=0)
         for line in block.lines:
-            wrapped = on.wrap(f"{clean(line.label):<{width}}  {clean(line.text)}", 2, width + 2)
+            wrapped = on.wrap(f"{line.label:<{width}}  {line.text}", 2, width + 2)
             show(on.paint(RED if line.wrong else "", text) for text in wrapped)
     wrong = [clean(block.title) for block in blocks if block.wrong]
     typer.echo(f"\n{settings.path}: " + (f"would not work: {listed(wrong, _NAMED)}" if wrong else "all would work"))

@@ -9,7 +9,7 @@ import typer
 
 from autoscaler.cli.find_daemon import servers, state_place
 from autoscaler.cli.options import Where
-from autoscaler.cli.output import exit_on_error
+from autoscaler.cli.output import exit_on_error, warn
 from autoscaler.cli.server import Server, ServerDown, SocketRefused
 from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.layout import moment
@@ -132,5 +132,5 @@ class Client:
             self._last_cycle = archive.last_cycle()
             of = "" if self._last_cycle is None else f", of {moment(self._last_cycle, datetime.now(UTC))}"
             said += f"; this is the last known state{of}, in {place}"
-        typer.echo(f"{said}. If it runs, {self._name_it}", err=True)
+        warn([f"{said}. If it runs, {self._name_it}"])
         return Reads(archive, lambda: settings, SystemClock())

@@ -42,9 +42,9 @@ def diff(
     with exit_on_error(2 if exit_code else 1):
         found = list(differences(normalized(against), normalized(file)))
         if output is Form.TEXT:
-            rows = [(clean(each.path), _text(each.before), _text(each.after)) for each in found]
+            rows = [(each.path, _text(each.before), _text(each.after)) for each in found]
             same = f"{clean(str(file))} means the same as {clean(str(against))}"
-            show(Table(("KEY", "BEFORE", "AFTER"), screen()).lines(rows) if rows else [same])
+            show(Table(("KEY", "BEFORE", "AFTER"), screen()).lines(rows) or [same])
         else:
             show_document(DifferenceList(before=str(against), after=str(file), changes=tuple(found)), output)
     if exit_code and found:
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
     if value is None:
         return NONE
     if isinstance(value, dict):
-        return f"{{{', '.join(map(clean, value))}}}"
+        return f"{{{', '.join(value)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
-    return clean(str(value).lower() if isinstance(value, bool) else str(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -23,7 +23,6 @@ from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
     Call,
-    Failure,
     Observation,
     ScaleChange,
     Sighting,
@@ -48,13 +47,13 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def examine(
     settings: Settings, clock: Clock, logger: Logger, *, write_test: bool = False, seconds: float = _CYCLE_SECONDS
 ) -> Sequence[Findings]:
-    """Return findings about missing files, connections, expressions that cannot be checked offline, and autoscalers.
+    """Return findings about missing files, connections and autoscalers.
 
     The autoscalers are in the file's order. `write_test`: also test whether the targets that could be read may be
     scaled, and whether nodes may be drained. `seconds`: the time for a cycle, and for each examination.
     """
     now = clock.now()
-    with _connected(settings, clock, logger) as adapters, closing(Asking(settings, clock, seconds)) as asking:
+    with _connected(settings, clock, logger) as adapters, closing(Asking(settings, clock)) as asking:
         connections = {
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
@@ -66,26 +65,16 @@ def examine(
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
-        unknown = asking.unknown_expressions()
-        asking.ask_the_unused()
         seen = {scaler.name: asking.with_causes(scaler, seen[scaler.name], now) for scaler in settings.autoscalers}
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         writes = {target: write_test and isinstance(state, TargetState) for target, state in targets.items()}
         examined = Examiner(clock, seconds).findings(adapters, writes, _draining(settings) if write_test else ())
-    shown = "\n".join(
-        str(reading)
-        for each in seen.values()
-        for reading in (*each.readings, *each.fallbacks)
-        if isinstance(reading, Failure)
-    )
-    unknown = [line for line in unknown if not (line.wrong and line.text in shown)]
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
     found = [*asking.findings(), *_adapters(settings, adapters, seen)]
     found += [*(line for name in adapters for line in examined[name]), _state(settings)]
     return [
         *([Findings("files", absent)] if absent else []),
         Findings("connections", found),
-        *([Findings("expressions", unknown)] if unknown else []),
         *(
             Findings(
                 f"{scaler.name} on {scaler.target}",

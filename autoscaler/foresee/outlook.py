@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from autoscaler.decide import decide, remember
+from autoscaler.document import Document, Seconds
 from autoscaler.hpa.policies import limit
 from autoscaler.hpa.stabilization import down_window, up_window
 from autoscaler.model import (
@@ -38,20 +39,32 @@ _MAX_CYCLES: Final = 1_000
 _ANY_SIZE: Final = Bounds(Bound(0, ""), Bound(MAX_SIZE, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class StabilizingRecommendation:
-    """A recommendation that keeps the size where it is."""
+class Stabilization(Document):
+    """The recommendation in the stabilization window that kept the size."""
 
-    replicas: int
+    direction: Direction
+    recommendation: int
     until: datetime
-    """When the last of its kind leaves the window."""
+    """When the last recommendation of this size leaves the window."""
+    remaining_seconds: Seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """The first change of size that would come."""
+class Allowance(Document):
+    """The sizes that the scaling policies of one direction allow."""
+
+    direction: Direction
+    size: int
+    """The farthest size that the policies allow now, without regard to the bounds."""
+    next_size: int | None
+    """The farthest size after the next change leaves a policy's period; null: none."""
+    next_seconds: Seconds | None
+
+
+class MoveDocument(Document):
+    """A future change of size."""
 
     at: datetime
+    in_seconds: Seconds
     size: int
     reason: str
 
@@ -60,15 +73,13 @@ class Move:
 class Forecast:
     """The result of a row of equal cycles."""
 
-    move: Move | None
+    move: MoveDocument | None
     """The first change; None: there is none."""
     hurdles: Sequence[Step]
     """What stands in the way of it in the next cycle; without a change, what stays in the way."""
 
 
-def stabilizing_recommendation(
-    decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler
-) -> StabilizingRecommendation | None:
+def stabilization(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Stabilization | None:
     """What a stabilization window held this decision to, and until when; None: nothing."""
     step = next(
         (step for step in decision.trace if step.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)),
@@ -85,37 +96,39 @@ def stabilizing_recommendation(
     if not holding:
         return None
     replicas = max(known.replicas for known in holding) if down else min(known.replicas for known in holding)
-    last = max(known.at for known in holding if known.replicas == replicas)
-    return StabilizingRecommendation(replicas, last + window)
+    until = window + max(known.at for known in holding if known.replicas == replicas)
+    return Stabilization(
+        direction=Direction.IN if down else Direction.OUT,
+        recommendation=replicas,
+        until=until,
+        remaining_seconds=until - decision.now,
+    )
 
 
-def allowed(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> int:
-    """Return the largest size (OUT) or the smallest size (IN) that the policies allow at `now`, starting from `size`.
+def allowance(size: int, behavior: Behavior, known: History, direction: Direction, now: datetime) -> Allowance:
+    """Return the farthest size in a direction (OUT or IN) that the policies allow from `size` now, and the next one.
 
     The autoscaler's bounds do not count.
     """
-    extreme = MAX_SIZE if direction is Direction.OUT else 0
-    return limit(extreme, size, _ANY_SIZE, behavior, known.hpa.scale_ups, known.hpa.scale_downs, now).after
+    out = direction is Direction.OUT
+    rules = behavior.scale_up if out else behavior.scale_down
 
+    def allowed(at: datetime) -> int:
+        extreme = MAX_SIZE if out else 0
+        return limit(extreme, size, _ANY_SIZE, behavior, known.hpa.scale_ups, known.hpa.scale_downs, at).after
 
-def next_allowance(
-    size: int, behavior: Behavior, known: History, direction: Direction, now: datetime
-) -> tuple[datetime, int] | None:
-    """Return when the policies will allow a larger size (OUT) or a smaller one (IN) than at `now`, and that size.
-
-    None: they will not, unless the size changes.
-    """
-    rules = behavior.scale_up if direction is Direction.OUT else behavior.scale_down
-    if rules.select_policy is SelectPolicy.DISABLED:
-        return None
     changes = [*known.hpa.scale_ups, *known.hpa.scale_downs]
-    moments = {change.at + policy.period for change in changes for policy in rules.policies}
-    present = allowed(size, behavior, known, direction, now)
-    for moment in sorted(moment for moment in moments if moment > now):
-        then = allowed(size, behavior, known, direction, moment)
-        if (then > present) if direction is Direction.OUT else (then < present):
-            return moment, then
-    return None
+    ends = {change.at + policy.period for change in changes for policy in rules.policies}
+    present, coming = allowed(now), None
+    if rules.select_policy is not SelectPolicy.DISABLED:
+        later = ((at, allowed(at)) for at in sorted(at for at in ends if at > now))
+        coming = next(((at, then) for at, then in later if (then > present if out else then < present)), None)
+    return Allowance(
+        direction=direction,
+        size=present,
+        next_size=None if coming is None else coming[1],
+        next_seconds=None if coming is None else coming[0] - now,
+    )
 
 
 def lookback(scaler: Autoscaler) -> timedelta:
@@ -144,7 +157,9 @@ def forecast(scaler: Autoscaler, observed: Observation, after: History, now: dat
         made = decide(scaler, _later(observed, ahead), known, now + ahead)
         first = first or made
         if made.change is not None:
-            return Forecast(Move(made.now, made.change.size, made.change.reason), _hurdles(first))
+            change = made.change
+            move = MoveDocument(at=made.now, in_seconds=ahead, size=change.size, reason=change.reason)
+            return Forecast(move, _hurdles(first))
         known = remember(scaler, known, made)
     return Forecast(None, _hurdles(made))
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from autoscaler.decide import remember
 from autoscaler.foresee import outlook
+from autoscaler.foresee.outlook import Allowance, MoveDocument, Stabilization
 from autoscaler.foresee.thresholds import Thresholds, thresholds
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -19,7 +20,6 @@ from autoscaler.model import (
     MetricOutcome,
     Observation,
     Reading,
-    Reason,
     Step,
     TargetState,
     TargetType,
@@ -27,7 +27,7 @@ from autoscaler.model import (
 from autoscaler.quantity import format_seconds
 from autoscaler.record import Record
 from autoscaler.rules import plan_of
-from autoscaler.view.explanation import Allowance, Explanation, MoveDocument, Stabilization, StepDocument, Way, steps
+from autoscaler.view.explanation import Explanation, StepDocument, Way, steps
 from autoscaler.view.notation import decimal, scale_of
 from autoscaler.view.story import Line, ahead_line, note
 from autoscaler.view.verdict import direction as direction_of
@@ -65,18 +65,8 @@ class Ahead:
         behavior, size, now = self.scaler.behavior, self.size, self.decision.now
         if behavior is None or size is None:
             return ()
-        found = []
-        for direction in (Direction.OUT, Direction.IN):
-            coming = outlook.next_allowance(size, behavior, self.after, direction, now)
-            found.append(
-                Allowance(
-                    direction=direction,
-                    size=outlook.allowed(size, behavior, self.after, direction, now),
-                    next_size=None if coming is None else coming[1],
-                    next_seconds=None if coming is None else coming[0] - now,
-                )
-            )
-        return tuple(found)
+        directions = (Direction.OUT, Direction.IN)
+        return tuple([outlook.allowance(size, behavior, self.after, each, now) for each in directions])
 
     def if_unchanged(self) -> MoveDocument | None:
         """Return the first change if every further cycle reads the same values.
@@ -85,7 +75,7 @@ class Ahead:
         """
         if self.decision.change is not None or self._shared_limits():
             return None  # the end of a connection's limits depends on all of its autoscalers
-        return self._document(self._forecast(self.observed).move)
+        return self._forecast(self.observed).move
 
     def ways(self) -> tuple[Way, ...]:
         """Return what it takes to scale out, and in. Empty if the metrics were not read, or a size was written."""
@@ -104,16 +94,7 @@ class Ahead:
 
     def stabilization(self) -> Stabilization | None:
         """Return the recommendation that kept the size; None: no window changed it."""
-        hold = outlook.stabilizing_recommendation(self.decision, self.before.hpa.recommendations, self.scaler)
-        if hold is None:
-            return None
-        down = any(step.reason == Reason.SCALE_DOWN_STABILIZED for step in self.decision.trace)
-        return Stabilization(
-            direction=Direction.IN if down else Direction.OUT,
-            recommendation=hold.replicas,
-            until=hold.until,
-            remaining_seconds=hold.until - self.decision.now,
-        )
+        return outlook.stabilization(self.decision, self.before.hpa.recommendations, self.scaler)
 
     def _way_to_work(self, needed: Sequence[tuple[str, Reading] | None]) -> Way:
         """Return how a target that needs nothing begins to work: one of its metrics has such a value."""
@@ -123,7 +104,7 @@ class Ahead:
             when=tuple([each[0] for each in needed if each is not None]),
             met=(),
             hurdles=steps(ahead.hurdles),
-            earliest=self._document(self._towards(Direction.OUT, ahead.move)),
+            earliest=self._towards(Direction.OUT, ahead.move),
         )
 
     def _way(self, direction: Direction, outcomes: Sequence[MetricOutcome]) -> Way:
@@ -149,10 +130,10 @@ class Ahead:
             when=tuple([self._condition(place, direction) for place, need in enumerate(needed) if need]),
             met=met,
             hurdles=steps([*ahead.hurdles, *shared]),
-            earliest=None if shared else self._document(self._towards(direction, ahead.move)),
+            earliest=None if shared else self._towards(direction, ahead.move),
         )
 
-    def _towards(self, direction: Direction, move: outlook.Move | None) -> outlook.Move | None:
+    def _towards(self, direction: Direction, move: MoveDocument | None) -> MoveDocument | None:
         """Return the move if it has this direction: the windows' recommendations may lead in the other one first."""
         return move if move is not None and direction_of(self.decision.current, move.size) is direction else None
 
@@ -191,12 +172,6 @@ class Ahead:
         scaler, now = self.scaler, self.decision.now
         horizon = max(outlook.lookback(scaler), scaler.options.cpu_initialization_period)
         return outlook.forecast(scaler, observed, self.after, now, horizon)
-
-    def _document(self, move: outlook.Move | None) -> MoveDocument | None:
-        if move is None:
-            return None
-        ahead = move.at - self.decision.now
-        return MoveDocument(at=move.at, in_seconds=ahead, size=move.size, reason=move.reason)
 
 
 def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None:

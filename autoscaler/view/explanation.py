@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from autoscaler.document import Document, QueryDocument, Seconds
+from autoscaler.document import Document, QueryDocument
+from autoscaler.foresee.outlook import Allowance, MoveDocument, Stabilization
 from autoscaler.model import Direction, Step
 from autoscaler.rules.shown import ShownMemory
 from autoscaler.view.instances import InstanceList
@@ -83,36 +84,6 @@ class BoundsDocument(Document):
     maximum: int
     minimum_of: str
     maximum_of: str
-
-
-class Stabilization(Document):
-    """The recommendation in the stabilization window that kept the size."""
-
-    direction: Direction
-    recommendation: int
-    until: datetime
-    """When the last recommendation of this size leaves the window."""
-    remaining_seconds: Seconds
-
-
-class Allowance(Document):
-    """The sizes that the scaling policies of one direction allow."""
-
-    direction: Direction
-    size: int
-    """The farthest size that the policies allow now, without regard to the bounds."""
-    next_size: int | None
-    """The farthest size after the next change leaves a policy's period; null: none."""
-    next_seconds: Seconds | None
-
-
-class MoveDocument(Document):
-    """A future change of size."""
-
-    at: datetime
-    in_seconds: Seconds
-    size: int
-    reason: str
 
 
 class Way(Document):

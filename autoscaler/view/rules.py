@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 from autoscaler.document import Document, QueryDocument, Seconds
 from autoscaler.hpa.stabilization import down_window, up_window
@@ -20,11 +21,13 @@ from autoscaler.model import (
 from autoscaler.quantity import format_quantity
 from autoscaler.rules.shown import Line, ShownMetric, ShownSettings
 from autoscaler.view import notation
-from autoscaler.view.links import query_address
 from autoscaler.view.parts import keys, lines_of, rules_with, with_parts
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without the configuration's loader
     from autoscaler.config.settings import PrometheusSource
+
+_MAX_CHARACTERS: Final = 8_000
+"""Characters of an address. Servers and proxies refuse longer ones."""
 
 
 class PolicyDocument(Document):
@@ -164,3 +167,17 @@ def _metric(scaler: Autoscaler, place: int, sources: "Mapping[str, PrometheusSou
 def query_document(query: Query, sources: "Mapping[str, PrometheusSource]") -> QueryDocument:
     """Return the document of a query. `sources`: the configuration's, for the link."""
     return QueryDocument.of(query, match=dict(query.match), link=query_address(query, sources))
+
+
+def query_address(query: Query, sources: "Mapping[str, PrometheusSource]") -> str | None:
+    """Return the address where the source's own page draws the expression over the last hour.
+
+    None: the source is no longer configured, or the address would be too long.
+    Source of the parameters: Prometheus' expression browser; version 3 redirects its `/graph` to `/query`.
+    """
+    source = sources.get(query.prometheus)
+    if source is None:
+        return None
+    asked = urlencode({"g0.expr": query.expr, "g0.tab": "0", "g0.range_input": "1h"})
+    address = f"{source.browser_url.strip().rstrip('/')}/graph?{asked}"
+    return address if len(address) <= _MAX_CHARACTERS else None

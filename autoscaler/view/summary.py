@@ -27,7 +27,16 @@ from autoscaler.view.parts import memory_keys, with_parts
 from autoscaler.view.status import ReloadStatus
 from autoscaler.view.steering import PauseDocument, SteeringDocument
 from autoscaler.view.story import why
-from autoscaler.view.verdict import AutoscalerState, state_word, verdict, with_pause
+from autoscaler.view.verdict import (
+    AutoscalerState,
+    direction,
+    headline,
+    level,
+    limited_by,
+    state,
+    state_word,
+    with_pause,
+)
 
 
 class ConditionDocument(Document):
@@ -148,7 +157,7 @@ def summary(
     `scaler`: its configuration; None: it was removed or is unknown. `decision`: the last. `steering`: in force now.
     """
     specs = () if scaler is None else scaler.metrics
-    told = verdict(decision, steering)
+    found, condition = state(decision, steering), None if decision is None else headline(decision)
     outcomes = decision.metrics if decision is not None else ()
     low, high = _bounds(scaler, decision, steering)
     target = scaler.target if scaler is not None else decision.target if decision is not None else None
@@ -156,11 +165,11 @@ def summary(
         name=name,
         reference=str(target) if target is not None else "",
         labels={} if scaler is None else dict(scaler.labels),
-        state=told.state,
-        level=told.level,
-        direction=told.direction,
-        reason=told.condition and told.condition.reason,
-        message=told.condition and told.condition.message,
+        state=found,
+        level=level(found, decision),
+        direction=None if decision is None else direction(decision.current, decision.desired),
+        reason=condition and condition.reason,
+        message=condition and condition.message,
         why=None if decision is None else why(decision),
         current=None if decision is None else decision.current,
         ready=None if decision is None else decision.ready,
@@ -170,7 +179,7 @@ def summary(
         targets=notation.metrics(outcomes or tuple(map(unread, specs))),
         metrics=metrics(outcomes, specs),
         conditions=() if decision is None else conditions(decision),
-        limited_by=told.limited_by,
+        limited_by=None if decision is None else limited_by(decision),
         steering=SteeringDocument.of(steering),
         dry_run=scaler.dry_run if scaler is not None else decision is not None and decision.dry_run,
         configured=configured,

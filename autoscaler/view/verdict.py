@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Final
 
 from autoscaler.model import (
     CONNECTION_LIMITS,
@@ -59,29 +59,6 @@ MEANINGS: Final[Mapping[AutoscalerState, str]] = {
 def state_word(state: AutoscalerState, direction: Direction | None) -> str:
     """Return the word for a state on the terminal and on the page: `limited`, `scaling in`."""
     return f"{state} {direction}" if state is AutoscalerState.SCALING and direction is not None else state.value
-
-
-class Verdict(NamedTuple):
-    """The judgement of one autoscaler's last decision."""
-
-    state: AutoscalerState = AutoscalerState.UNKNOWN
-    level: Level = Level.NORMAL
-    """How much attention the state deserves."""
-    condition: Condition | None = None
-    """The most important one; see `headline`."""
-    direction: Direction | None = None
-    """From the size to the wanted one; None: these are equal, or one is unknown."""
-    limited_by: str | None = None
-    """What changed the number after the metrics, or prevented the write."""
-
-
-def verdict(decision: Decision | None, steering: ManualControls) -> Verdict:
-    """Return the verdict on the last decision, if there is one. `steering`: in force now."""
-    if decision is None:
-        return Verdict()
-    found = state(decision, steering)
-    towards = direction(decision.current, decision.desired) if decision.current is not None else None
-    return Verdict(found, _level(found, decision), headline(decision), towards, _limited_by(decision))
 
 
 def headline(decision: Decision) -> Condition | None:
@@ -176,15 +153,15 @@ _LEVELS: Final[Mapping[AutoscalerState, Level]] = {
 """The states with a fixed level; the others are NORMAL."""
 
 
-def _level(state: AutoscalerState, decision: Decision) -> Level:
-    """Return how much attention the state of `decision` deserves.
+def level(state: AutoscalerState, decision: Decision | None) -> Level:
+    """Return how much attention the state after the last decision deserves, if there is one.
 
     `limited` is a warning only if a metric asks for more than the maximum, or than the connection has room for. In
     any state these are warnings: a warning of the target, such as workers that cannot start; a brake that is on; a
     metric without a sample of most instances.
     """
     found = _LEVELS.get(state, Level.NORMAL)
-    if found is Level.ERROR:
+    if found is Level.ERROR or decision is None:
         return found
     capped = state is AutoscalerState.LIMITED and wants_more_than_allowed(decision)
     unmeasured = any(metric.mostly_missing for metric in decision.metrics)
@@ -206,7 +183,8 @@ _LIMITS = frozenset(
 )
 
 
-def _limited_by(decision: Decision) -> str | None:
+def limited_by(decision: Decision) -> str | None:
+    """Return what changed the number after the metrics, or prevented the write; None: nothing."""
     details = [step.detail for step in limits(decision)]
     able, *_ = main_conditions(decision)
     if able is not None and not able.status:

@@ -8,7 +8,7 @@ from autoscaler.view.explain import explanation
 from autoscaler.view.level import Level
 from autoscaler.view.story import why
 from autoscaler.view.summary import Summary, summary
-from autoscaler.view.verdict import verdict
+from autoscaler.view.verdict import limited_by
 from tests.decide.build import state, value
 from tests.limits.fleet import AT_ONCE, Fleet, limits
 from tests.replaced import replace
@@ -38,7 +38,7 @@ def test_a_spent_removal_budget_is_shown_and_no_warning() -> None:
     """It is available again after a time, as with policies."""
     record = held(limits(5), 25, 3)
     assert why(record.decision).startswith(f"load 0.15 of 1 asks for 3; {BUDGET}")
-    assert (verdict(record.decision, ManualControls()).limited_by or "").startswith(BUDGET)
+    assert (limited_by(record.decision) or "").startswith(BUDGET)
     assert (shown(record).state, shown(record).level) == ("limited", Level.NORMAL)
 
 
@@ -46,7 +46,7 @@ def test_a_reached_max_total_is_shown_as_a_warning() -> None:
     """Load is not served until an operator raises it."""
     record = held(limits(total=12), 12, 20)
     assert why(record.decision) == f"load 1.67 of 1 asks for 20; {TOTAL}"
-    assert verdict(record.decision, ManualControls()).limited_by == TOTAL
+    assert limited_by(record.decision) == TOTAL
     assert (shown(record).state, shown(record).level) == ("limited", Level.WARNING)
 
 

@@ -2,7 +2,7 @@
 
 from autoscaler.model import Failure, ManualControls
 from autoscaler.view.story import why
-from autoscaler.view.verdict import AutoscalerState, verdict
+from autoscaler.view.verdict import AutoscalerState, level, state
 from tests.decide.build import value
 from tests.rules.idling import BUSY, MAILS, QUEUE, QUIET, idle_scaler
 from tests.view.diary import Diary
@@ -38,8 +38,8 @@ def test_an_autoscaler_in_its_cooldown_says_when_it_ends() -> None:
 def test_the_headline_of_an_idle_autoscaler_is_idle() -> None:
     newest = resting().newest
     assert newest is not None
-    found = verdict(newest.decision, ManualControls())
-    assert (found.state, found.level) == (AutoscalerState.IDLE, "normal")
+    assert state(newest.decision, ManualControls()) is AutoscalerState.IDLE
+    assert level(AutoscalerState.IDLE, newest.decision) == "normal"
     assert why(newest.decision).startswith("no metric is above its activation; the last activity was at")
 
 
@@ -47,7 +47,7 @@ def test_an_idle_autoscaler_that_a_failed_metric_cannot_wake_is_failing() -> Non
     diary = resting()
     diary.step(QUIET, Failure("connection refused"))
     assert diary.newest is not None
-    assert verdict(diary.newest.decision, ManualControls()).state is AutoscalerState.FAILING
+    assert state(diary.newest.decision, ManualControls()) is AutoscalerState.FAILING
 
 
 def test_an_idle_autoscaler_shows_the_value_that_its_activation_is_compared_with() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Query
-from autoscaler.view.links import query_address
+from autoscaler.view.rules import query_address
 
 HERE = PrometheusSource("http://localhost:9090")
 
