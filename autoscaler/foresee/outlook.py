@@ -80,7 +80,7 @@ class Forecast:
 
 
 def stabilization(decision: Decision, before: Sequence[Recommendation], scaler: Autoscaler) -> Stabilization | None:
-    """What a stabilization window held this decision to, and until when; None: nothing."""
+    """Return what a stabilization window held this decision to, and until when; None: nothing."""
     step = next(
         (step for step in decision.trace if step.reason in (Reason.SCALE_DOWN_STABILIZED, Reason.SCALE_UP_STABILIZED)),
         None,
