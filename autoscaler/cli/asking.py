@@ -81,4 +81,5 @@ def _explained(metric: MetricSpec, reading: Reading | Failure, causes: Mapping[s
     if cause is None:
         return replace(reading, message=f"{what}; query its parts in Prometheus, one by one")
     zero = cause.may_be_zero and metric.type in (MetricType.OBJECT, MetricType.EXTERNAL)
-    return replace(reading, message=f"{what}: {cause.text}{_ZERO if zero else ''}")
+    message = f"{what}: {cause.text}{_ZERO if zero else ''}"
+    return Failure(message) if cause.is_mistake else replace(reading, message=message)

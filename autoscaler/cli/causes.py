@@ -42,6 +42,8 @@ class Cause(NamedTuple):
     text: str
     may_be_zero: bool = False
     """Whether the missing sample may mean zero, because nothing else is known to be wrong."""
+    is_mistake: bool = False
+    """Whether the expression is wrong, so that it has no sample either once the target has started."""
 
 
 class _Target(msgspec.Struct, rename="camel"):
@@ -164,7 +166,7 @@ class Causes:
             return Cause(f"series {_shortened(name)} have no sample of the last minutes{self._scraped(selector)}")
         near = _nearest(name, names)
         if near is not None:
-            return Cause(f"no series {_shortened(name)}; did you mean {_shortened(near)}?")
+            return Cause(f"no series {_shortened(name)}; did you mean {_shortened(near)}?", is_mistake=True)
         return Cause(f"no series {_shortened(name)}{self._scraped(selector)}")
 
     def _without(self, name: str, matcher: Matcher) -> Cause:
@@ -194,7 +196,8 @@ class Causes:
         if interval is not None and span < 2 * interval:
             return Cause(
                 f"{needs}, which is shorter than two scrape intervals of {format_duration(interval)}; write at least "
-                f"[{format_duration(4 * interval)}], four of them"
+                f"[{format_duration(4 * interval)}], four of them",
+                is_mistake=True,
             )
         held = "one" if counted else "none"
         return Cause(
@@ -245,7 +248,7 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
         return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
     near = difflib.get_close_matches(wanted[:200], values[:_MAX_COMPARED])
     if near:
-        return Cause(f'{said}; did you mean "{_shortened(near[0])}"?')
+        return Cause(f'{said}; did you mean "{_shortened(near[0])}"?', is_mistake=True)
     return Cause(f"{said}; its values: {_listed(values)}", may_be_zero=True)
 
 

@@ -125,7 +125,7 @@ class Client:
         try:
             archive = self._closing.enter_context(Archive.open_archive(url, folder))
         except AutoscalerError as error:
-            raise ServerDown(f"{down}, and its state cannot be read: {error}; if it runs, {self._name_it}") from None
+            raise ServerDown(f"{down}. If it runs, {self._name_it}. Its state cannot be read: {error}") from None
         said = str(down)
         if not self._hosts_only or archive.daemons() is not None:
             place = "the database of state.url" if url is not None else folder
