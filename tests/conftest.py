@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -23,16 +25,42 @@ pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__)
 # would inherit that. The tests of Ctrl-C need the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+_QUICK = "not slow"
+
 # The duration of one example depends on the machine.
 settings.register_profile("no deadline", deadline=None)
 # `make fuzz`: an example that takes longer is a hang.
 settings.register_profile("fuzz", max_examples=20_000, deadline=20_000, suppress_health_check=list(HealthCheck))
+# `make test-unit`: `make test` tries the 100 examples.
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.load_profile("no deadline")
 
 # Without bytecode files, every daemon that a test starts and every worker of pytest-xdist would compile all imports: a
 # third of the unit tests' CPU time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 2**30
+"""Free room in memory that the folders of `make test-unit` need at most."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest and hypothesis read their options
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare `make test-unit`: fewer examples, and folders in memory, where SQLite's commits wait for no disk."""
+    if config.option.markexpr != _QUICK:
+        return
+    settings.load_profile("quick")
+    if config.option.basetemp is None and _has_room(_MEMORY):
+        folder = config.option.basetemp = tempfile.mkdtemp(prefix="autoscaler-tests-", dir=_MEMORY)
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _has_room(folder: Path) -> bool:
+    if not os.access(folder, os.W_OK):
+        return False
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize >= _MEMORY_BYTES and not found.f_flag & os.ST_NOEXEC
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +100,7 @@ def pytest_runtest_makereport(
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files, and folders with only such files, whose tests are all slow: their imports take longest."""
     files = [*collection_path.rglob("test_*.py")] if collection_path.is_dir() else [collection_path]
-    return (config.option.markexpr == "not slow" and bool(files) and all(map(_all_slow, files))) or None
+    return (config.option.markexpr == _QUICK and bool(files) and all(map(_all_slow, files))) or None
 
 
 def _all_slow(file: Path) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from time import process_time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autoscaler.errors import SelectorError
@@ -66,7 +66,6 @@ def test_an_invalid_selector_is_refused_with_the_expected_form(text: str, said: 
         Selector.parse(text)
 
 
-@settings(max_examples=25)
 @given(st.from_regex(PATTERN, fullmatch=True))
 def test_a_selector_that_matches_the_schema_is_accepted(text: str) -> None:
     Selector.parse(text)

@@ -6,13 +6,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-EMPTY = re.compile(r"[;,:] (?:please )?(?:correct|add|fix|change|repair) (?:it|them|this|that)[.!]?$")
+END = r"(?:it|them|this|that)[.!]?"
+EMPTY = re.compile(rf"[;,:] (?:please )?(?:correct|add|fix|change|repair) {END}$")
 
 
 def texts(file: Path) -> list[str]:
+    """Return the texts of a file of which one ends as an empty remedy does."""
+    code = file.read_text()
     return [
         node.value
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in (ast.walk(ast.parse(code)) if re.search(rf"{END}[\"']", code) else ())
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
 

@@ -82,6 +82,7 @@ def test_a_type_is_found_by_its_entry_point(name: str) -> None:
     assert load(name) is TYPES[name].adapter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_loading_a_type_imports_no_client_library(name: str) -> None:
     """`check` loads every adapter type; importing boto3 takes a third of a second."""

@@ -85,6 +85,7 @@ def test_files_that_root_restores_belong_to_the_user_of_the_folder(offline: Scen
     }
 
 
+@pytest.mark.slow
 def test_the_script_in_the_documentation_backs_up_once_a_day(offline: Scene, tmp_path: Path) -> None:
     """A second run on the same day fails and keeps the first backup."""
     page = Path(__file__).parents[2] / "docs/operations.md"

@@ -83,6 +83,7 @@ def test_since_after_until_is_refused(online: ServedScene) -> None:
     assert online.run("history", "web", "--since", "1h", "--until", "2h").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["--help", "check", "get"])
 def test_a_command_imports_only_what_it_needs(online: ServedScene, tmp_path: Path, command: str) -> None:
     """Imports would take most of a command's time. Editors and hooks run `check`."""

@@ -261,6 +261,7 @@ WITH_EVERYTHING: Final[Mapping[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", WITH_EVERYTHING)
 def test_a_null_anywhere_gives_a_refusal_or_what_check_accepts(adapter: str, tmp_path: Path) -> None:
     """Never a traceback, and never an autoscaler that cannot be used."""

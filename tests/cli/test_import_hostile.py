@@ -93,6 +93,7 @@ def test_of_two_autoscalers_with_one_name_the_first_is_written(file: Path) -> No
     assert f"{file}:11:1: a-b is already the name of the one at {file}:1:1; rename one of them\n" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -141,7 +142,6 @@ _TEXTS = st.lists(_NASTY | st.text(max_size=4) | st.sampled_from("abc01-._"), ma
 
 
 @given(name=_TEXTS, target=_TEXTS, metric=_TEXTS, hint=_TEXTS, behavior=_TEXTS)
-@settings(deadline=None, max_examples=100)
 def test_a_block_is_read_back_as_intended_or_not_written(
     name: str, target: str, metric: str, hint: str, behavior: str
 ) -> None:
@@ -159,7 +159,7 @@ def test_a_block_is_read_back_as_intended_or_not_written(
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_mutated_manifest_gives_an_error_or_only_autoscalers(file: Path, data: st.DataObject) -> None:
     """The mutations insert characters with a meaning in YAML."""
     text = data.draw(st.sampled_from([V1, V2, f"{V1}---\n{V2}"]))

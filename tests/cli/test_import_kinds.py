@@ -198,6 +198,7 @@ def test_a_missing_or_broken_file_does_not_prevent_the_others(file: Path) -> Non
     assert "broken.yaml:1:" in result.stderr
 
 
+@pytest.mark.slow
 def test_many_invalid_manifests_take_seconds(file: Path) -> None:
     """`import` finds those that `check` refuses by bisection."""
     refused = V1.replace("maxReplicas: 5", "minReplicas: 3, maxReplicas: 2")

@@ -49,6 +49,7 @@ def test_a_window_that_is_open_at_the_start_is_known(config: Path) -> None:
     assert (change["opened"], change["closed"], change["timezone"]) == (["sale"], ["night"], "America/New_York")
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_changes_and_not_with_their_square(config: Path) -> None:
     """A week of changes every minute is shown in seconds. Four hours more may cost twice as much as two more."""
     often = OFFICE.replace("0 8 * * 1-5", "*/2 * * * *").replace("10h", "1m")

@@ -49,6 +49,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return loaded
 
 
+@pytest.mark.slow
 def test_a_child_process_returns_the_same_settings(write: Callable[..., Path], here: list[Path]) -> None:
     """They include an adapter's settings."""
     path = write()
@@ -57,6 +58,7 @@ def test_a_child_process_returns_the_same_settings(write: Callable[..., Path], h
     assert here == []
 
 
+@pytest.mark.slow
 def test_a_child_process_returns_every_problem_with_its_position(write: Callable[..., Path], here: list[Path]) -> None:
     path = write(most=0)
     with pytest.raises(ConfigError) as expected:

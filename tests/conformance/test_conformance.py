@@ -26,8 +26,8 @@ def first_scenario() -> dict[str, object]:
 
 
 @lru_cache
-def tenth(file: Path) -> list[Scenario]:
-    return list(islice(read(file), 150))
+def some(file: Path) -> list[Scenario]:
+    return list(islice(read(file), 60))
 
 
 def differing(scenarios: Iterable[Scenario], pipeline: Pipeline) -> list[str]:
@@ -52,27 +52,27 @@ each_rule = pytest.mark.parametrize("rule", INERT)
 
 @both_files
 @both_pipelines
-def test_a_tenth_of_the_recorded_answers_of_the_real_controller_agrees(file: Path, pipeline: Pipeline) -> None:
+def test_some_of_the_recorded_answers_of_the_real_controller_agree(file: Path, pipeline: Pipeline) -> None:
     """At once, before the whole takes its seconds."""
-    assert differing(tenth(file), pipeline) == []
+    assert differing(some(file), pipeline) == []
 
 
 @both_files
-def test_a_containers_resource_is_decided_as_an_instances(file: Path) -> None:
+@pytest.mark.parametrize("count", [20, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_containers_resource_is_decided_as_an_instances(file: Path, count: int) -> None:
     """No scenario was recorded with one."""
-    derived = list(islice(read_of_containers(file), 150))
-    assert len(derived) == 150
+    derived = list(islice(read_of_containers(file), count))
     failed = [step for one in derived for step in one.steps if "ContainerResource" in str(step.expect)]
-    assert len(failed) > 50
+    assert (len(derived), len(failed) > count // 3) == (count, True)
     assert differing(derived, WHOLE) == []
 
 
 @both_files
 @each_rule
-def test_a_rule_that_cannot_act_changes_nothing_in_a_tenth(file: Path, rule: str) -> None:
+def test_a_rule_that_cannot_act_changes_nothing_in_some(file: Path, rule: str) -> None:
     """What an operator adds must leave HPA's decision alone until it has something to say."""
-    applied, found = differing_with(INERT[rule], tenth(file))
-    assert (found, applied > 75) == ([], True)
+    applied, found = differing_with(INERT[rule], some(file)[:20])
+    assert (found, applied > 10) == ([], True)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.daemon.running import autoscaler, running_daemon, write_config
@@ -14,6 +15,7 @@ from tools.extras import command_page
 VERSION = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
 
 
+@pytest.mark.slow
 def test_a_daemon_has_one_version_everywhere(tmp_path: Path) -> None:
     """Reports of bugs name it, from any place."""
     agents = set[str]()

@@ -1,7 +1,7 @@
 """What would have to change for a metric to ask for another size."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.foresee.thresholds import Thresholds, thresholds
@@ -86,7 +86,6 @@ def cases(draw: st.DrawFn) -> tuple[MetricSpec, Reading, TargetState]:
     return spec, replace(read, samples=kept), replace(state(size, workers), replicas=sum(weights))
 
 
-@settings(max_examples=150, deadline=None)
 @given(cases(), st.data())
 def test_past_a_threshold_decide_asks_for_another_size_and_before_it_does_not(
     case: tuple[MetricSpec, Reading, TargetState], data: st.DataObject
@@ -113,7 +112,6 @@ def test_past_a_threshold_decide_asks_for_another_size_and_before_it_does_not(
         assert outcome.proposal == target.replicas
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_the_readings_just_past_them_are_what_they_say(case: tuple[MetricSpec, Reading, TargetState]) -> None:
     spec, reading, target = case

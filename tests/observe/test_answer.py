@@ -205,6 +205,7 @@ def test_a_long_list_is_rejected_at_its_first_wrong_element(wrong: bytes) -> Non
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_an_answer_with_too_many_samples_is_not_decoded() -> None:
     """A valid answer takes up to ten times its size when decoded. 64 MiB of the smallest samples would take 550."""
     samples = b'{"metric":{},"value":[1763802498.5,"1"]}' + b',{"metric":{},"value":[1763802498.5,"1"]}' * 750_000

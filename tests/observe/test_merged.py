@@ -195,10 +195,10 @@ def test_the_members_of_a_too_large_query_are_asked_alone_in_the_same_cycle() ->
     """A merged answer may exceed a limit that each single answer meets. So none of them stays alone."""
     with scripted() as server:
         server.answer = lambda groups: refused("too many samples") if len(groups) > 60 else answered(groups)
-        shard = Shard(server, fleet(200), timeout=UNHURRIED)
+        shard = Shard(server, fleet(100), timeout=UNHURRIED)
         for _ in range(3):
-            assert shard.values() == well(200)
-            assert len(server.taken()) == 1 + 200
+            assert shard.values() == well(100)
+            assert len(server.taken()) == 1 + 100
         assert not shard.queries.asked_alone()
 
 

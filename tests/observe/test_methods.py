@@ -194,7 +194,7 @@ def test_merged_queries_are_shorter_where_post_is_refused(params: Mapping[str, s
             assert values == {f"g{number}": 1000 * number for number in range(200)}
 
 
-@pytest.mark.parametrize("count", [1, 60, 1000])
+@pytest.mark.parametrize("count", [1, 60, 300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_first_cycle_has_values_for_any_number_of_autoscalers(count: int) -> None:
     """`run --once` and `check --live` have no second one. Halving with a budget left most of a thousand without any."""
     with scripted() as server:

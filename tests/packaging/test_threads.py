@@ -29,7 +29,8 @@ _PLACES: Final = {
 
 def _starts(file: Path) -> Iterator[int]:
     """Yield the lines with a call that starts a thread."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    text = file.read_text()
+    for node in ast.walk(ast.parse(text)) if any(name in text for name in _STARTS) else ():
         if isinstance(node, ast.Call):
             called = node.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")

@@ -189,7 +189,7 @@ def test_a_backup_overwrites_no_file(sqlite_opener: Opener, tmp_path: Path) -> N
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     """A page in its middle is overwritten. SQLite would report it days later; the check finds it now."""
     opener = Opener(None, tmp_path / "state")
-    live(opener, decisions=200)
+    live(opener, decisions=60)
     opener.close()
     backup.back_up(None, opener.folder, tmp_path / "a.db")
     content = bytearray((tmp_path / "a.db").read_bytes())

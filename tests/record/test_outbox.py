@@ -8,7 +8,7 @@ from sqlalchemy import insert
 from autoscaler.model import Notice, NoticeType, Observed
 from autoscaler.moment import Moment
 from autoscaler.record import State, schema
-from autoscaler.record.outbox import MAX_WAITING, Outbox, Waiting, rows_of
+from autoscaler.record.outbox import Outbox, Waiting, rows_of
 from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts, two
@@ -94,14 +94,15 @@ def test_a_notice_that_is_not_taken_stays_with_its_id(opener: Opener) -> None:
     assert len(tries) == 3
 
 
-def test_a_full_outbox_loses_its_oldest_notices(opener: Opener) -> None:
+def test_a_full_outbox_loses_its_oldest_notices(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver that is gone for weeks does not fill the state."""
+    monkeypatch.setattr("autoscaler.record.outbox.MAX_WAITING", 50)
     outbox = opener.state().outbox
-    outbox.add([notice(f"{number}") for number in range(MAX_WAITING)], moment(0))
+    outbox.add([notice(f"{number}") for number in range(50)], moment(0))
     outbox.add([notice("newest")], moment(1))
     assert outbox.trim(moment(2)) == 1
     found = drained(outbox)
-    assert (len(found), found[-1]) == (MAX_WAITING, "newest")
+    assert (len(found), found[-1]) == (50, "newest")
 
 
 def test_a_notice_of_yesterday_is_not_sent(opener: Opener) -> None:

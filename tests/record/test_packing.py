@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, select
 
@@ -20,7 +20,6 @@ from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
 from tests.record.samples import at, count_blocks, decision, keep, observation, scaler
 
-quick = settings(max_examples=50, deadline=None)
 TIMES = st.integers(-(2**50), 2**50)
 COLUMN = st.binary(max_size=2)
 ROWS = st.builds(
@@ -34,7 +33,6 @@ ROWS = st.builds(
 
 
 @given(st.dictionaries(st.integers(1, 2**31), st.lists(ROWS, min_size=1, max_size=6), max_size=6))
-@quick
 def test_a_block_returns_its_rows_unchanged(rows: dict[int, list[Row]]) -> None:
     """They include times that go back, and equal values in different columns."""
     body = pack_rows(rows)
@@ -44,13 +42,11 @@ def test_a_block_returns_its_rows_unchanged(rows: dict[int, list[Row]]) -> None:
 
 
 @given(st.dictionaries(st.integers(1, 2**31), ROWS, max_size=6))
-@quick
 def test_a_page_returns_its_rows_unchanged(rows: dict[int, Row]) -> None:
     assert dict(rows_by_id(pack_page(rows))) == {owner_id: [row] for owner_id, row in rows.items()}
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=6))
-@quick
 def test_differences_add_up_again(values: list[int]) -> None:
     assert running_sums(differences(values)) == values
 

@@ -37,7 +37,7 @@ from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, va
 from tests.record.samples import decision, keep, observation
 from tests.replaced import replace
 
-many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # large values take a while
+patient = settings(suppress_health_check=list(HealthCheck))  # large values take a while
 
 
 def observed_again(seen: Observation, made: Decision) -> Observation:
@@ -49,7 +49,7 @@ def made_again(made: Decision) -> Decision:
 
 
 @given(values(History))
-@many
+@patient
 def test_any_history_is_read_back(known: History) -> None:
     columns = all_columns(observation(), decision(), history_columns(known))
     at = None if known.at is None else to_micros(known.at)
@@ -57,13 +57,13 @@ def test_any_history_is_read_back(known: History) -> None:
 
 
 @given(values(Decision))
-@many
+@patient
 def test_any_decision_is_read_back(made: Decision) -> None:
     assert comparable(made_again(made)) == comparable(made)
 
 
 @given(values(Observation))
-@many
+@patient
 def test_any_observation_is_read_back(seen: Observation) -> None:
     """The times of its samples may be before or after the cycle's time."""
     assert comparable(observed_again(seen, decision())) == comparable(seen)
@@ -75,7 +75,7 @@ def test_any_other_value_is_read_back(kind: type[Any]) -> None:
     binary = Binary[Any](kind)
 
     @given(values(kind))
-    @many
+    @patient
     def comes_back(value: Any) -> None:
         assert binary.load(binary.dump(value)) == value
 
@@ -128,7 +128,7 @@ def test_an_outcome_is_read_back_with_its_class(kind: type[Any]) -> None:
     """Written(5) and Proposed(5) have the same fields and opposite meanings."""
 
     @given(values(kind))
-    @many
+    @patient
     def comes_back(outcome: Any) -> None:
         found = made_again(replace(decision(), outcome=outcome)).outcome
         assert comparable(found) == comparable(outcome)
@@ -161,7 +161,7 @@ def test_a_time_in_another_zone_is_the_same_instant() -> None:
 
 
 @given(values(TargetRef), values(TargetRef))
-@many
+@patient
 def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None:
     """Its column distinguishes two targets. Of two with the same name in other parts, both are refused."""
     one, other = replace(one, parts=()), replace(other, parts=())
@@ -170,7 +170,7 @@ def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None
 
 
 @given(values(Decision))
-@many
+@patient
 def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
     """It is read from the same bytes, without decoding the rest."""
     point = series_row(decision_columns(made), 0, (3, 9))

@@ -32,8 +32,8 @@ GENERAL = {"bounds", "rule", "shown"}
 
 def _imported(file: Path) -> set[str]:
     """Return the files and packages of `rules` that a file imports from."""
-    found = set[str]()
-    for node in ast.walk(ast.parse(file.read_text())):
+    found, text = set[str](), file.read_text()
+    for node in ast.walk(ast.parse(text)) if "autoscaler.rules" in text else ():
         names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module, *[f"{node.module}.{each.name}" for each in node.names]]

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "config/examples/tests").glob("*.yaml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_tests_of_an_example_pass(file: Path) -> None:
     for scenario in read_tests(file):

@@ -48,6 +48,7 @@ def made(project: Project, at: str = "2026-11-23T08:30:00Z") -> str:
     return said
 
 
+@pytest.mark.slow
 def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -> None:
     """Load that rises, an outage, a hand that sets a size, a pause and a deployment."""
     project.configure(per_instance())
@@ -80,6 +81,7 @@ def test_an_incident_becomes_a_test_that_passes(project: Project, state: Path) -
     assert project.run()[0] == 0
 
 
+@pytest.mark.slow
 def test_a_deployment_that_reset_the_size_becomes_one_again(project: Project, state: Path) -> None:
     """As another client's size, it would not return."""
     project.configure(per_instance())
@@ -92,6 +94,7 @@ def test_a_deployment_that_reset_the_size_becomes_one_again(project: Project, st
     assert project.run()[0] == 0
 
 
+@pytest.mark.slow
 def test_the_result_of_another_configuration_is_noted(project: Project, state: Path) -> None:
     """The recorded size stays the expectation, and a comment has the other result."""
     project.configure(per_instance())
@@ -104,14 +107,17 @@ def test_the_result_of_another_configuration_is_noted(project: Project, state: P
 
 def test_a_failed_cycle_hides_no_value_of_the_cycle_before_it(project: Project, state: Path) -> None:
     """Both are in one slot of the test: here because the clock is set back, as with a cycle that is late."""
-    events = [{"at": "10m", "clock": "-15s"}, {"at": "10m", "outage": "prometheus.default", "for": "50m"}]
-    with lived(project, state, {"values": {"queue": "20x38 40"}, "replicas": 2}, events=events, interval="15s"):
+    events = [{"at": "10m", "clock": "-15s"}, {"at": "10m", "outage": "prometheus.default", "for": "20m"}]
+    with lived(
+        project, state, {"values": {"queue": "20x38 40"}, "replicas": 2}, events=events, interval="15s", duration="30m"
+    ):
         pass
     text = made(project, "2026-11-23T08:10:00Z")
     assert "size: 4" in text
     assert "with this configuration" not in text
 
 
+@pytest.mark.slow
 def test_requests_and_values_of_targets_are_written(project: Project, state: Path) -> None:
     target = {"type": "Utilization", "averageUtilization": 50}
     cpu = {"name": "cpu", "query": {"expr": "c"}, "target": target}
@@ -130,6 +136,7 @@ def test_requests_and_values_of_targets_are_written(project: Project, state: Pat
     assert project.run()[0] == 0
 
 
+@pytest.mark.slow
 def test_metrics_of_one_name_are_answered_by_their_queries(project: Project, state: Path) -> None:
     """Kubernetes allows the same metric twice, with different selectors."""
     target = {"type": "AverageValue", "averageValue": 10}
@@ -152,6 +159,7 @@ def test_metrics_of_one_name_are_answered_by_their_queries(project: Project, sta
     assert project.run()[0] == 0
 
 
+@pytest.mark.slow
 def test_a_write_before_the_windows_are_known_is_no_expectation(project: Project, state: Path) -> None:
     """The scale-in at 08:12 follows from recommendations that are older than the test."""
     project.configure(per_instance())

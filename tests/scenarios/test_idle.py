@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.scenarios.building import Project, web
 
 TARGET = {"type": "AverageValue", "averageValue": 10}
@@ -42,6 +44,7 @@ def test_a_restart_and_a_clock_that_is_set_extend_no_cooldown(project: Project) 
     )
 
 
+@pytest.mark.slow
 def test_an_outage_neither_begins_nor_ends_idleness(project: Project) -> None:
     """Also where the daemon starts anew in the middle of it."""
     project.configure(idle())

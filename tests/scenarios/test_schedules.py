@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.scenarios.building import Project, per_instance, web
 
 OFFICE = {"cron": "10 8 * * *", "duration": "1h", "timezone": "UTC", "minReplicas": 6}
@@ -13,6 +15,7 @@ def with_schedules(project: Project, *entries: dict[str, Any]) -> None:
     project.configure(web(schedules=entries))
 
 
+@pytest.mark.slow
 def test_a_schedule_opens_and_its_end_is_softened(project: Project) -> None:
     with_schedules(project, OFFICE)
     project.passes(
@@ -24,6 +27,7 @@ def test_a_schedule_opens_and_its_end_is_softened(project: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_target_is_switched_off_at_night_and_on_again(project: Project) -> None:
     """Also one with metrics of each instance, which have no value then."""
     project.configure(per_instance(schedules=[NIGHT], minReplicas=2))
@@ -80,6 +84,7 @@ def test_a_clock_that_is_wrong_by_a_minute_or_more_switches_nothing_off(project:
     )
 
 
+@pytest.mark.slow
 def test_a_start_with_a_wrong_clock_raises_and_never_lowers(project: Project) -> None:
     """The host believes in eight hours ago, when the window of the night was not open, and that of the day was."""
     day = {"cron": "0 0 * * *", "duration": "1h", "timezone": "UTC", "minReplicas": 6}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.model import Instance, ManualControls, Rules, TargetState
@@ -95,7 +95,6 @@ rules = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(cycles, rules)
 def test_the_predicted_change_of_an_unchanged_target_comes_true(
     before: Sequence[tuple[int, int | None, int | None]], brakes: Brakes

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.decide import decide
@@ -225,7 +225,6 @@ def test_an_explanation_survives_json(behavior: Behavior | None) -> None:
 loads = st.lists(st.sampled_from([10, 30, 50, 60, 63, 70, 90, 150]), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(loads, st.sampled_from([None, SLOW_DOWN]))
 def test_the_predicted_change_of_an_unchanged_load_comes_true(
     percents: Sequence[int], behavior: Behavior | None
@@ -244,7 +243,6 @@ def test_the_predicted_change_of_an_unchanged_load_comes_true(
         assert (told.if_unchanged.at, told.if_unchanged.size) == (came.now, came.change.size)
 
 
-@settings(max_examples=60, deadline=None)
 @given(loads, st.sampled_from([None, SLOW_DOWN]), st.booleans())
 def test_the_predicted_change_of_a_load_past_the_threshold_comes_true(
     percents: Sequence[int], behavior: Behavior | None, out: bool

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.decide import apply_outcome, decide, remember
@@ -87,7 +87,6 @@ def test_a_size_without_an_instance_shows_the_total() -> None:
     assert why(made) == "queue 45 in total of 15 asks for 3"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([QUEUE_15, LAG]),
     st.integers(0, 4),

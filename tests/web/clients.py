@@ -1,6 +1,7 @@
 """Raw TCP clients, and the answers that they get."""
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -46,9 +47,10 @@ def answer(opened: socket.socket, request: bytes = GET) -> bytes:
 
 
 def send_for_ever(opened: socket.socket, part: bytes) -> NoReturn:
-    """Send until the server closes the connection."""
+    """Send until the server closes the connection, with pauses for others."""
     while True:
         opened.sendall(part)
+        time.sleep(0.01)
 
 
 def is_open(opened: socket.socket) -> bool:

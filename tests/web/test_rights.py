@@ -34,6 +34,11 @@ BODIES = {
     "two lengths": "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 }
 
+some_bodies = pytest.mark.parametrize(
+    "body",
+    [pytest.param(each, marks=() if each in ("empty", "huge", "no chunk") else pytest.mark.slow) for each in BODIES],
+)
+
 
 @pytest.fixture(scope="module")
 def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -86,19 +91,19 @@ def untouched(served: Served) -> bool:
     return not daemon.state.archive.steering() and daemon.reloads == daemon.resignations == 0
 
 
-@pytest.mark.parametrize("body", BODIES)
+@some_bodies
 def test_without_users_every_change_over_tcp_is_forbidden(served: Served, body: str) -> None:
     assert set(statuses(served, CHANGES, BODIES[body]).values()) == {403}
     assert untouched(served)
 
 
-@pytest.mark.parametrize("body", BODIES)
+@some_bodies
 def test_without_a_password_every_request_is_unauthorized(with_users: Served, body: str) -> None:
     assert set(statuses(with_users, CHANGES + READS, BODIES[body]).values()) == {401}
     assert untouched(with_users)
 
 
-@pytest.mark.parametrize("body", BODIES)
+@some_bodies
 def test_every_change_of_a_user_who_is_no_operator_is_forbidden(with_users: Served, body: str) -> None:
     """The password is hashed once, by the first request."""
     authorized = f"Authorization: {basic(b'scraper:word')}\r\n{BODIES[body]}"
@@ -106,7 +111,7 @@ def test_every_change_of_a_user_who_is_no_operator_is_forbidden(with_users: Serv
     assert untouched(with_users)
 
 
-@pytest.mark.parametrize("body", BODIES)
+@some_bodies
 def test_every_request_of_a_worker_over_the_control_socket_is_forbidden(
     served: Served, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,8 @@ from tests.adapters.command.recipes import (
 from tests.servers.web import Answer, Request
 from tests.servers.web import answering as serve
 
+pytestmark = pytest.mark.slow  # dozens of programs
+
 
 def server(name: str, number: int, status: str = "running", *, kept: bool = False) -> dict[str, Any]:
     """Return a server as Hetzner Cloud describes it: without networks. A higher number is newer."""

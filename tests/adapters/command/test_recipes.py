@@ -28,8 +28,9 @@ from tests.adapters.command.recipes import (
     tool,
 )
 
+pytestmark = pytest.mark.slow  # hundreds of programs
 
-@pytest.mark.slow  # some hundred programs each
+
 @pytest.mark.parametrize(("recipe", "target"), ALL)
 class TestRecipes(AdapterContract):
     @pytest.fixture

@@ -5,6 +5,8 @@ from array import array
 from functools import cache
 from math import nan
 
+import pytest
+
 from autoscaler.whatif.compare.comparison import Comparison
 from autoscaler.whatif.documents.measured import measure_rows
 from autoscaler.whatif.documents.replay import MAX_FINDINGS, ReplayList, replay_document
@@ -77,6 +79,7 @@ def test_an_outage_is_unknown_and_not_zero() -> None:
     assert document.series.load[document.series.at.index(NOW + seconds(105 * 15))] is None
 
 
+@pytest.mark.slow
 def test_a_week_is_thinned_and_keeps_every_change_of_size() -> None:
     """40,320 cycles would make a file of megabytes, and a chart that no browser can draw."""
     needed = [4.0] * 40_320
