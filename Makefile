@@ -63,7 +63,7 @@ types: $(VENV)/installed-dev ## check the types with mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-dev ## build the documentation in build/site; a broken link is an error
-	@$(MKDOCS) build --strict --quiet
+	@$(MKDOCS) build --strict  # --quiet would ignore warnings, such as a link without a target
 	@echo "Open build/site/index.html, or see it with its search: make docs-serve"
 
 docs-serve: $(VENV)/installed-dev ## serve the documentation on this machine and rebuild it at each change
