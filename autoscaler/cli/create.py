@@ -1,9 +1,9 @@
 """`autoscaler create`: prints a new autoscaler for the configuration, like `kubectl autoscale`."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from autoscaler.convert.imported import Destination
 from autoscaler.errors import AutoscalerError, ConfigError, QuantityError
 from autoscaler.quantity import parse_quantity
 from autoscaler.service import CONFIG, has_configuration
+
+if TYPE_CHECKING:  # slow, and not always needed
+    from autoscaler.config import Settings
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
 
@@ -63,13 +66,14 @@ def create(
         metrics = [_metric(word, goal, kind, usual_query(word, kind, rest)) for word, goal in targets.items()]
         reserves = Destination(adapter, kind).reserves
         block = AutoscalerBlock(name or name_of(rest), adapter, rest, minimum, maximum, metrics, reserves=reserves)
-        if (problem := conflicts(config_file)(block)) is not None:
-            raise AutoscalerError(problem)
+        from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
+        from autoscaler.convert.distinct import Taken  # noqa: PLC0415 - likewise
+
+        if (problem := Taken(configured(config_file)).take(block, "")) is not None:
+            raise AutoscalerError(f"{block.name}: {problem}")
         head = [f"Scales {target}. Add it to `autoscalers` in the configuration, then run: autoscaler check"]
         if kind is None:
             head.append(f"The type of the adapter {adapter} is unknown, so the queries are a guess.")
-        from autoscaler.cli.reread import checked_lines  # noqa: PLC0415 - slow to import
-
         lines = checked_lines(head, [block])
     warn(f"{block.name}: {text}" for text in block.unwritten_requests())
     show(lines)
@@ -87,32 +91,14 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
     return connection_type(config_file or CONFIG, adapter)
 
 
-def conflicts(config_file: Path | None) -> Callable[[AutoscalerBlock], str | None]:
-    """Return a function that says why an autoscaler cannot stand beside those of the configuration; None: it can.
-
-    Its name or its target is one of theirs. Nothing is known of a configuration that does not exist, or does not load.
-    """
+def configured(config_file: Path | None) -> "Settings | None":
+    """Return the configuration that a new autoscaler is for; None: there is none, or it does not load."""
     from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
 
-    path = config_file or CONFIG
     try:
-        settings = load(path)
-    except ConfigError:  # there is none, or it is not finished
-        return no_conflict
-    scaled = settings.identify()
-    names = {scaler.name for scaler in settings.autoscalers}
-    targets = {scaled(scaler.target): scaler.name for scaler in settings.autoscalers}
-
-    def conflict(block: AutoscalerBlock) -> str | None:
-        if (other := targets.get(scaled(block.ref))) is not None:
-            return f"{block.ref} is already scaled by {other} in {path}; change that one"
-        return f"{block.name} is already the name of an autoscaler in {path}" if block.name in names else None
-
-    return conflict
-
-
-def no_conflict(block: AutoscalerBlock) -> None:
-    """Return None."""
+        return load(config_file or CONFIG)
+    except ConfigError:  # it may not be finished
+        return None
 
 
 def _target(word: str, value: str) -> Mapping[str, Any]:

@@ -1,17 +1,16 @@
 """`autoscaler import`: converts autoscalers of Kubernetes, KEDA and Nomad to a configuration."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from autoscaler.cli.create import adapter_type, conflicts, no_conflict
+from autoscaler.cli.create import adapter_type, configured
 from autoscaler.cli.options import ConfigFile
 from autoscaler.cli.output import error_lines, exit_on_error, show, warn
 from autoscaler.cli.reread import checked_lines
-from autoscaler.convert.blocks import AutoscalerBlock
-from autoscaler.convert.distinct import distinct, with_own_names
+from autoscaler.convert.distinct import Taken, with_own_names
 from autoscaler.convert.imported import NO_ADAPTER, Destination, Imported
 from autoscaler.convert.manifest import read_manifest
 from autoscaler.convert.sources import with_sources
@@ -38,12 +37,11 @@ def import_(
         destination = Destination() if adapter is None else Destination(adapter, adapter_type(adapter, config_file))
         manifests = [read_manifest(Path("/dev/stdin") if str(file) == "-" else file, destination) for file in files]
         found = with_own_names([found for each in manifests for found in each.imported])
-        accepted, unwritable = _writable(found, no_conflict if adapter is None else conflicts(config_file))
-        single, twice = distinct(accepted)
-        imported = with_sources(single)
+        accepted, unwritable = _accepted(found, Taken(None if adapter is None else configured(config_file)))
+        imported = with_sources(accepted)
         lines = checked_lines([_HEAD], [each.block for each in imported]) if imported else []
     problems = [problem for each in manifests for problem in each.problems]
-    refused = [*(text for each in manifests for text in each.refused), *twice, *unwritable]
+    refused = [*(text for each in manifests for text in each.refused), *unwritable]
     differences = [
         f"{each.place}: {each.block.name}: {text}" for each in imported for text in (*each.left_out, *each.differences)
     ]
@@ -67,19 +65,17 @@ def import_(
         raise typer.Exit(1)
 
 
-def _writable(
-    found: Sequence[Imported], conflict: Callable[[AutoscalerBlock], str | None]
-) -> tuple[Sequence[Imported], Sequence[str]]:
+def _accepted(found: Sequence[Imported], taken: Taken) -> tuple[Sequence[Imported], Sequence[str]]:
     """Return those that `check` would accept in the configuration, and the problems of the others."""
-    accepted, unwritable = list[Imported](), []
+    accepted, refused = list[Imported](), list[str]()
     for each in found:
         try:
             checked_lines([], [each.block])
-            problem = conflict(each.block)
+            problem = each.unreadable or taken.take(each.block, each.place)
         except AutoscalerError as error:
             problem = str(error)
         if problem is None:
             accepted.append(each)
         else:
-            unwritable.append(f"{each.place}: {each.block.name}: {problem}")
-    return accepted, unwritable
+            refused.append(f"{each.place}: {each.block.name}: {problem}")
+    return accepted, refused

@@ -4,8 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autoscaler.config import Settings
+from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.imported import Imported
 from autoscaler.model import TargetRef
+from autoscaler.target.scaled import Scaled, identify
 
 
 def with_own_names(found: Sequence[Imported]) -> Sequence[Imported]:
@@ -13,25 +16,27 @@ def with_own_names(found: Sequence[Imported]) -> Sequence[Imported]:
     return _named(_apart(found))
 
 
-def distinct(found: Sequence[Imported]) -> tuple[Sequence[Imported], Sequence[str]]:
-    """Return those that have a name and a target of their own, and the problems of the others."""
-    first: dict[str, Imported] = {}
-    targets: dict[TargetRef, Imported] = {}
-    refused = []
-    for each in found:
-        name, target = each.block.name, each.block.ref
-        if each.parts and "/" in each.parts[-1]:
-            message = f"{target.name} would be read as another job and group; rename the group {each.parts[-1]}"
-        elif name in first:
-            message = f"{name} is already the name of the one at {first[name].place}; rename one of them"
-        elif target in targets:
-            other = targets[target]
-            message = f"{target.name} is already the target of {other.block.name} at {other.place}; remove one of them"
-        else:
-            first[name] = targets[target] = each
-            continue
-        refused.append(f"{each.place}: {message}")
-    return list(first.values()), refused
+class Taken:
+    """The names and targets of the configuration's autoscalers, and of those that were imported before."""
+
+    def __init__(self, settings: Settings | None) -> None:
+        """`settings`: None if there is no configuration, or it does not load."""
+        self._scaled = identify({}) if settings is None else settings.identify()
+        self._names, self._targets = dict[str, str](), dict[Scaled, str]()
+        for each in () if settings is None else settings.autoscalers:
+            self._names[each.name] = f"an autoscaler in {settings.path}; give this one another"
+            self._targets[self._scaled(each.target)] = f"{each.name} in {settings.path}; change that one"
+
+    def take(self, block: AutoscalerBlock, place: str) -> str | None:
+        """Take the autoscaler's name and target. Returns why it cannot have one of them; None: they are its own now."""
+        target = self._scaled(block.ref)
+        if block.name in self._names:
+            return f"its name is already that of {self._names[block.name]}"
+        if target in self._targets:
+            return f"its target {block.ref} is already scaled by {self._targets[target]}"
+        self._names[block.name] = f"the one at {place}; rename one of them"
+        self._targets[target] = f"{block.name} at {place}; remove one of them"
+        return None
 
 
 def _named(found: Sequence[Imported]) -> Sequence[Imported]:

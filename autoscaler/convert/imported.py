@@ -55,6 +55,13 @@ class Imported:
     parts: tuple[str, ...] = ()
     """The parts of the target's name, where the original tells them apart: a job and its group."""
 
+    @property
+    def unreadable(self) -> str | None:
+        """Return why the target's name would be read as that of another job and group; None: it would not."""
+        if not self.parts or "/" not in self.parts[-1]:
+            return None
+        return f"{self.block.target} would be read as another job and group; rename the group {self.parts[-1]}"
+
     def renamed(self, name: str) -> "Imported":
         """Return the same with another name, also in the commands that it advises."""
         old = re.compile(rf"\b(autoscaler (?:pause|override)) {re.escape(self.block.name)}(?![-.\w])")

@@ -80,10 +80,18 @@ def test_an_unknown_connection_is_refused_with_the_nearest_name(config: Path) ->
 @pytest.mark.parametrize(
     ("target", "more", "problem"),
     [
-        ("nomad/shop/web", (), "nomad/shop/web is already scaled by front in FILE; change that one"),
-        ("swarm/team", (), "swarm/team is already scaled by of-team in FILE; change that one"),
-        ("swarm/front", (), "front is already the name of an autoscaler in FILE"),
-        ("swarm/x", ("--name", "of-team"), "of-team is already the name of an autoscaler in FILE"),
+        (
+            "nomad/shop/web",
+            (),
+            "shop-web: its target nomad/shop/web is already scaled by front in FILE; change that one",
+        ),
+        ("swarm/team", (), "team: its target swarm/team is already scaled by of-team in FILE; change that one"),
+        ("swarm/front", (), "front: its name is already that of an autoscaler in FILE; give this one another"),
+        (
+            "swarm/x",
+            ("--name", "of-team"),
+            "of-team: its name is already that of an autoscaler in FILE; give this one another",
+        ),
     ],
 )
 def test_a_target_or_name_that_is_taken_is_refused(

@@ -101,7 +101,7 @@ def test_of_two_autoscalers_of_one_target_the_first_is_printed(tmp_path: Path) -
     other = hpa(CPU) | {"metadata": {"name": "other"}}
     code, out, err = run([hpa(CPU), other, hpa(CPU, name="third")], tmp_path, "swarm")
     assert (code, [each["name"] for each in yaml.safe_load(out)["autoscalers"]]) == (1, ["api", "third"])
-    assert "api is already the target of api at " in err
+    assert " is already scaled by api at " in err
 
 
 @pytest.mark.parametrize(
@@ -283,4 +283,4 @@ def test_a_target_that_is_already_configured_is_not_printed(tmp_path: Path) -> N
     code, out, err = convert(manifest, "--adapter", "swarm", "--config.file", str(config))
     assert code == 1
     assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["api"]
-    assert f"team: swarm/team is already scaled by of-team in {config}; change that one" in err
+    assert f"team: its target swarm/team is already scaled by of-team in {config}; change that one" in err

@@ -90,7 +90,7 @@ def test_of_two_autoscalers_with_one_name_the_first_is_written(file: Path) -> No
     file.write_text("---\n".join(V1.replace("name: api}", f"name: {n}, namespace: {s}}}", 1) for n, s in names))
     code, out, err = convert(file)
     assert (code, [each["name"] for each in YamlDocument(out, "out").value["autoscalers"]]) == (1, ["a-b", "c-b"])
-    assert f"{file}:11:1: a-b is already the name of the one at {file}:1:1; rename one of them\n" in err
+    assert f"{file}:11:1: a-b: its name is already that of the one at {file}:1:1; rename one of them\n" in err
 
 
 @pytest.mark.slow
