@@ -13,10 +13,13 @@ from typing import Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from autoscaler.clock import Clock
-from autoscaler.errors import MetricError, QuantityError
-from autoscaler.model import Failure, Query
+from autoscaler.errors import MetricError, QuantityError, bug
+from autoscaler.hpa.proposals import WAKING_METRICS
+from autoscaler.model import Autoscaler, Failure, MetricSpec, Observation, Query, Reading
+from autoscaler.observe.failure import Unsampled, no_sample
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.selectors import NAME, Matcher, Selector, selectors, written
 from autoscaler.quantity import format_duration, parse_duration
@@ -33,7 +36,32 @@ _NEEDS_TWO: Final = frozenset(
     ("rate", "irate", "increase", "delta", "idelta", "deriv", "predict_linear", "double_exponential_smoothing")
 )
 """Functions of a range that need at least two samples."""
+_ZERO: Final = "; if that means zero, say so in the expression, as in … or vector(0)"
 _T = TypeVar("_T")
+
+
+def with_causes(scaler: Autoscaler, seen: Observation, causes: "Mapping[str, Causes]") -> Observation:
+    """Return the observation, with the causes of queries without a sample, as far as Prometheus shows them.
+
+    `causes`: by the name of the Prometheus.
+    """
+    pairs = zip(scaler.metrics, seen.readings, strict=True)
+    return replace(seen, readings=tuple([_explained(metric, reading, causes) for metric, reading in pairs]))
+
+
+def _explained(metric: MetricSpec, reading: Reading | Failure, causes: "Mapping[str, Causes]") -> Reading | Failure:
+    if not isinstance(reading, Unsampled):
+        return reading
+    what = no_sample(reading.query)
+    try:
+        cause = causes[reading.query.prometheus].of(reading.query)
+    except Exception as error:  # noqa: BLE001 - an unforeseen answer must not discard the other findings
+        return replace(reading, message=f"{what}; the search for the cause failed: {bug(error)}")
+    if cause is None:
+        return replace(reading, message=f"{what}; query its parts in Prometheus, one by one")
+    zero = cause.may_be_zero and metric.type in WAKING_METRICS
+    message = f"{what}: {cause.text}{_ZERO if zero else ''}"
+    return Failure(message) if cause.is_mistake else replace(reading, message=message)
 
 
 class Cause(NamedTuple):

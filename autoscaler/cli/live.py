@@ -6,13 +6,13 @@ With `--write-test` it also sends each back end a write that changes no size, to
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
-from autoscaler.cli.asking import Asking
+from autoscaler.cli.causes import Causes, with_causes
 from autoscaler.cli.examine import Examiner
 from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
@@ -31,6 +31,9 @@ from autoscaler.model import (
 )
 from autoscaler.net.programs import unusable
 from autoscaler.observe import Connection, Observer
+from autoscaler.observe.failure import QueryFailure
+from autoscaler.observe.planner import Outcome
+from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import examine_state
 from autoscaler.rules.drain import DrainRule
 from autoscaler.target import Adapter, AdapterContext, load
@@ -39,6 +42,8 @@ from autoscaler.threads import spawn
 
 _CYCLE_SECONDS: Final = 15.0
 """The daemon's default period. The observer waits two thirds of it for answers."""
+_CAUSE_SECONDS: Final = 15.0
+"""The time for all questions about queries without a sample."""
 _CLOSE_SECONDS: Final = 2.0
 """The adapter contract permits one."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,24 +58,30 @@ def examine(
     scaled, and whether nodes may be drained. `seconds`: the time for a cycle, and for each examination.
     """
     now = clock.now()
-    with _connected(settings, clock, logger) as adapters, closing(Asking(settings, clock)) as asking:
+    queries = _Queries()
+    with _connected(settings, clock, logger) as adapters, ExitStack() as closing:
         connections = {
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
         }
-        observer = Observer(settings.prometheus, connections, clock, logger, asking.queried)
+        observer = Observer(settings.prometheus, connections, clock, logger, queries.count)
         known = {scaler.target: _LongSince() for scaler in settings.autoscalers}
         try:
             call = Call(now, clock.monotonic() + seconds)
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
-        seen = {scaler.name: asking.with_causes(scaler, seen[scaler.name], now) for scaler in settings.autoscalers}
+        end, causes = clock.monotonic() + _CAUSE_SECONDS, dict[str, Causes]()
+        for name, section in settings.prometheus.items():
+            source = Prometheus(name, section, clock)
+            closing.callback(source.close)
+            causes[name] = Causes(source, now, end, clock)
+        seen = {scaler.name: with_causes(scaler, seen[scaler.name], causes) for scaler in settings.autoscalers}
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         writes = {target: write_test and isinstance(state, TargetState) for target, state in targets.items()}
         examined = Examiner(clock, seconds).findings(adapters, writes, _draining(settings) if write_test else ())
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    found = [*asking.findings(), *_adapters(settings, adapters, seen)]
+    found = [*queries.findings(settings.prometheus), *_adapters(settings, adapters, seen)]
     found += [*(line for name in adapters for line in examined[name]), _state(settings)]
     return [
         *([Findings("files", absent)] if absent else []),
@@ -83,6 +94,38 @@ def examine(
             for scaler in settings.autoscalers
         ),
     ]
+
+
+class _Queries:
+    """Counts the answers and failures of each Prometheus. Any thread may call `count`."""
+
+    def __init__(self) -> None:
+        self._answered: dict[str, list[float]] = {}
+        """Source -> the duration of each query, in seconds."""
+        self._failed: dict[str, list[QueryFailure]] = {}
+
+    def count(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:
+        """Count one query."""
+        if failure is None:
+            self._answered.setdefault(prometheus, []).append(seconds)
+        else:
+            self._failed.setdefault(prometheus, []).append(failure)
+
+    def findings(self, names: Iterable[str]) -> Iterator[Finding]:
+        """Yield a finding about each Prometheus.
+
+        A query that it refuses says nothing about it: the finding where the query is used says why.
+        """
+        for name in names:
+            answered, all_failed = self._answered.get(name, []), self._failed.get(name, [])
+            failed = [each for each in all_failed if each.outcome is not Outcome.REFUSED]
+            refused = len({str(each) for each in all_failed} - {str(each) for each in failed})
+            used = count(len(answered), "query", "queries")
+            text = f"{used} answered" if answered or all_failed else "used by no query"
+            text += f", the slowest in {max(answered):.2f} s" if answered else ""
+            text += f"; {refused} refused, see below" if refused else ""
+            text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
+            yield Finding(f"prometheus {name}", text, bool(failed))
 
 
 def _draining(settings: Settings) -> Sequence[str]:
