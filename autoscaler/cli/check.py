@@ -49,8 +49,8 @@ def check(
 
     Prints one line for each error, FILE:LINE:COLUMN: PATH: what is wrong; what to do. Exits with 1 if there are any.
     Then prints the warnings: a file, such as a secret, that is missing here and may exist on the daemon's host; an
-    expression that only Prometheus can check (--live asks it); a targetsFile that cannot be written here, or that
-    others cannot read; schedules that overlap or change nothing.
+    expression that only Prometheus can check (--live asks it if an autoscaler uses it); a targetsFile that cannot be
+    written here, or that others cannot read; schedules that overlap or change nothing.
 
     With --live it also reads every target, runs every query once and prints what each autoscaler would do. It then
     exits with 1 if something would not work, for example if a secret is missing.
