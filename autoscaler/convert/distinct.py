@@ -21,11 +21,12 @@ class Taken:
 
     def __init__(self, settings: Settings | None) -> None:
         """`settings`: None if there is no configuration, or it does not load."""
-        self._scaled = identify({}) if settings is None else settings.identify()
         self._names, self._targets = dict[str, str](), dict[Scaled, str]()
-        for each in () if settings is None else settings.autoscalers:
-            self._names[each.name] = f"an autoscaler in {settings.path}; give this one another"
-            self._targets[self._scaled(each.target)] = f"{each.name} in {settings.path}; change that one"
+        self._scaled = identify({}) if settings is None else settings.identify()
+        if settings is not None:
+            for each in settings.autoscalers:
+                self._names[each.name] = f"an autoscaler in {settings.path}; give this one another"
+                self._targets[self._scaled(each.target)] = f"{each.name} in {settings.path}; change that one"
 
     def take(self, block: AutoscalerBlock, place: str) -> str | None:
         """Take the autoscaler's name and target. Returns why it cannot have one of them; None: they are its own now."""
