@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from autoscaler.errors import StateError
 from autoscaler.model import Notice, NoticeType
+from autoscaler.moment import Moment
 from autoscaler.notify import Notifier
 from autoscaler.record import Retention, State
 from autoscaler.record.outbox import MAX_WAITING
@@ -126,6 +128,8 @@ def test_the_outbox_stays_bounded_while_notices_are_sent(scene: Scene, monkeypat
     scene.add("first")
     scene.until(lambda: scene.counted["failed"] == 1)
     assert scene.counted["dropped"] >= 1
+    dropped = next(each for each in scene.log.errors if each["event"] == "notices_dropped")
+    assert dropped["error"] == "the outbox was full, or they were a day old"
 
 
 def test_a_receiver_that_hangs_delays_neither_the_main_thread_nor_a_commit(scene: Scene) -> None:
@@ -168,3 +172,26 @@ def test_without_a_webhook_no_notice_is_kept_or_sent(scene: Scene) -> None:
         scene.notifier.turn()
     assert not scene.state.outbox.open
     assert scene.receiver.events == []
+    scene.notifier.follow(scene.receiver.webhook(scene.folder))
+    assert scene.state.outbox.open
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")]
+)
+def test_an_outbox_that_fails_is_logged_and_tried_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    """A state that is full for a minute must not end all notices."""
+
+    def fails(moment: Moment) -> int:
+        raise error
+
+    scene.add("web")
+    with monkeypatch.context() as patched:
+        patched.setattr(scene.state.outbox, "trim", fails)
+        scene.until(lambda: len(scene.log.errors) == 1)
+    assert scene.log.errors[0]["event"] == "notices_failed"
+    assert scene.log.errors[0]["error"].startswith(said)
+    scene.clock.advance(1)
+    scene.until(lambda: scene.counted["delivered"] == 1)

@@ -134,13 +134,13 @@ def test_a_running_cycle_is_busy_until_its_deadline_and_then_hung() -> None:
     thread.start()
     try:
         inside.wait()
-        assert (bench.shard.busy(), bench.shard.hung()) == (True, False)
+        assert (bench.shard.busy(), bench.shard.hung(), bench.shard.overdue_seconds()) == (True, False, 0)
         bench.clock.advance(17)
-        assert (bench.shard.busy(), bench.shard.hung()) == (False, True)
+        assert (bench.shard.busy(), bench.shard.hung(), bench.shard.overdue_seconds()) == (False, True, 17 - 13.5)
     finally:
         leave.set()
         thread.join()
-    assert (bench.shard.busy(), bench.shard.hung()) == (False, False)
+    assert (bench.shard.busy(), bench.shard.hung(), bench.shard.overdue_seconds()) == (False, False, 0)
 
 
 def test_a_shard_is_alive_while_its_cycles_end() -> None:

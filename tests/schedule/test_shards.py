@@ -252,3 +252,22 @@ def test_ticks_that_found_no_thread_at_the_start_begin_later(
     assert running.cycles("a") == 0
     running.shards.keep_up()
     until(lambda: running.cycles("a") > 0)
+
+
+def test_ticks_whose_thread_has_ended_go_on(running: RunningShards, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a defect of the scheduler leaves a daemon that serves its page and never decides."""
+    running.shard("a", 0.5)
+
+    def ends() -> None:
+        raise KeyError("a job that was removed meanwhile")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running.shards._scheduler, "loop", ends)
+        running.shards.start()
+        until(lambda: running.shards._loop is not None and running.shards._loop.done())
+    assert running.cycles("a") == 0
+    running.shards.keep_up()
+    until(lambda: running.cycles("a") > 0)
+    ((_, event, keys),) = running.log.lines
+    assert event == "ticks_stopped"
+    assert keys["error"].startswith("KeyError at ")
