@@ -43,10 +43,11 @@ def test_metrics_and_conditions_have_kubectls_notation() -> None:
     }
 
 
-def test_a_metric_counts_instances_without_a_sample() -> None:
-    """Without such instances the key is omitted."""
-    (metric,) = line.keys(decision(metrics=(replace(cpu(), ready=1, missing=("i-2", "i-3")),)))["metrics"]
-    assert metric == {"name": "cpu", "type": "Resource", "value": "63%", "target": "60%", "missing": 2}
+def test_a_metric_counts_instances_without_a_sample_and_those_that_warm_up() -> None:
+    """Without such instances the keys are omitted."""
+    measured = replace(cpu(), ready=1, missing=("i-2", "i-3"), aside=("i-4",))
+    (metric,) = line.keys(decision(metrics=(measured,)))["metrics"]
+    assert metric == {"name": "cpu", "type": "Resource", "value": "63%", "target": "60%", "missing": 2, "warming": 1}
 
 
 def test_a_failed_metric_is_null_and_the_line_a_warning() -> None:

@@ -1,5 +1,6 @@
 """Prometheus can parse the exposition."""
 
+import re
 import subprocess
 
 import pytest
@@ -21,6 +22,12 @@ def test_the_exposition_equals_that_of_the_client_library() -> None:
         family for family in text_string_to_metric_families(theirs) if not family.name.startswith("process_")
     ]
     assert len(still) > 30
+
+
+def test_each_help_text_is_a_sentence() -> None:
+    """They are the meanings in the documentation's table of metrics."""
+    ours = [family for family in everything().registry.collect() if family.name.startswith("autoscaler_")]
+    assert [one.documentation for one in ours if not re.fullmatch(r"[A-Z\d].*[a-z\d)]\.", one.documentation)] == []
 
 
 def test_a_label_may_contain_any_character() -> None:

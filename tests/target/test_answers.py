@@ -2,13 +2,25 @@
 
 import weakref
 from collections import UserDict
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from autoscaler.errors import TargetError, TargetForbidden
-from autoscaler.model import MAX_SIZE, AwaitingDrain, Hold, HoldReason, Instance, Limits, Phase, TargetRef, TargetState
+from autoscaler.model import (
+    MAX_SIZE,
+    AwaitingDrain,
+    Deployment,
+    Hold,
+    HoldReason,
+    Instance,
+    Limits,
+    Phase,
+    TargetRef,
+    TargetState,
+)
 from autoscaler.model.target import NO_REQUESTS
 from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
 from tests.replaced import replace
@@ -18,6 +30,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MEMBER = Instance("a", Phase.RUNNING, True, NOW, NOW, identities=frozenset({"a", "10.0.0.1:80"}))
 STATE = TargetState(1, 1, (MEMBER,))
 TOLD = HoldReason("Rollout", "v2")
+DEPLOYMENT = Deployment("v3", 2, "leave the count out", rollback=True, earlier=(("v2", 5),), certain=False)
 
 
 def check(answer: Any) -> TargetState:
@@ -64,6 +77,12 @@ WRONG: dict[str, tuple[Any, str]] = {
         replace(STATE, awaiting_drain=(AwaitingDrain("i-1", (), NUMBER),)),
         "awaiting_drain[0].heartbeat is",
     ),
+    "a deployment": (replace(STATE, deployment=TEXT), "deployment is '10.0.0.1', expected a Deployment or None"),
+    "its id": (replace(STATE, deployment=replace(DEPLOYMENT, id=NUMBER)), "deployment.id is 60, expected a text"),
+    "the size before it": (replace(STATE, deployment=replace(DEPLOYMENT, before=-1)), "deployment.before is -1"),
+    "its rollback": (replace(STATE, deployment=replace(DEPLOYMENT, rollback=NUMBER)), "deployment.rollback is 60"),
+    "those before it": (replace(STATE, deployment=replace(DEPLOYMENT, earlier=NUMBER)), "deployment.earlier is 60"),
+    "one before it": (replace(STATE, deployment=replace(DEPLOYMENT, earlier=(TEXT,))), "expected a tuple of pairs"),
     "too many warnings": (replace(STATE, warnings=("",) * 101), "warnings is of the type tuple of 101"),
 }
 
@@ -115,9 +134,23 @@ def test_a_wrong_instance_is_refused_with_its_place(fields: dict[str, Any], said
     assert said in str(caught.value)
 
 
-def test_a_valid_state_is_not_copied() -> None:
-    """This saves time for a large fleet."""
-    state = replace(STATE, hold=Hold(TOLD, TOLD), limits=Limits(1, 9, "MinSize"), revision="7", warnings=("careful",))
+def test_a_valid_state_keeps_each_of_its_fields() -> None:
+    """A field that the check forgets would be lost without an error. Instances are not copied: a fleet has many."""
+    state = TargetState(
+        replicas=3,
+        status_replicas=2,
+        instances=(MEMBER,),
+        limits=Limits(1, 9, "the group's own"),
+        hold=Hold(TOLD, HoldReason("Refresh", "v3")),
+        revision="7",
+        warnings=("another autoscaler",),
+        deployment=DEPLOYMENT,
+        reset_by="the next deployment",
+        warm_up=timedelta(seconds=90),
+        awaiting_drain=(AwaitingDrain("a", ("10.0.0.1", "10.0.0.2"), timedelta(minutes=1)),),
+        not_started=True,
+    )
+    assert all(getattr(state, field.name) != field.default for field in fields(state)), "each field is set"
     found = check(state)
     assert found == state
     assert found.instances[0] is MEMBER
