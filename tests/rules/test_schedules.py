@@ -33,6 +33,7 @@ from autoscaler.model import (
 )
 from autoscaler.rules.brakes import BrakeMemory, Brakes, InstanceLoss, LossBrake
 from autoscaler.rules.schedules import OpenEntries, Schedules
+from autoscaler.rules.schedules.memory import ShownEntries
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
 from tests.decide.outage import condition
@@ -123,6 +124,11 @@ def test_a_minimum_is_reached_at_once_and_says_why() -> None:
     remembered = made.remembered.rules.find(Schedules.name, OpenEntries)
     assert remembered is not None
     assert [each.name for each in remembered.entries] == ["office"]
+    (remark,) = ShownEntries.of_memory(remembered).remarks()
+    assert (remark.now, remark.past) == (
+        "The schedule office is open: min 10",
+        "The schedule office was open, with minimum 10",
+    )
 
 
 def test_the_first_of_two_schedules_with_the_same_bound_is_named() -> None:
