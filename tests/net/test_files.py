@@ -252,3 +252,9 @@ def test_circular_links_are_not_reported_as_closed(tmp_path: Path) -> None:
     (tmp_path / "back").symlink_to(tmp_path / "there")
     assert closed_folder(tmp_path / "there/file") is None
     assert unreadable_for_others(tmp_path / "there/file") is None
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_as_one(tmp_path: Path) -> None:
+    """The caller adds the path: `Is a directory` says what to change."""
+    with pytest.raises(IsADirectoryError, match="Is a directory"):
+        read_bounded(tmp_path)

@@ -65,6 +65,14 @@ def test_the_secrets_of_a_header_are_its_parts_too() -> None:
     assert text == f"{HIDDEN} me {HIDDEN} {HIDDEN}"
 
 
+@pytest.mark.parametrize(("login", "secret"), [("me:pa$$w0rd", "pa$$w0rd"), (f"{TOKEN}:", TOKEN), ("not base64", None)])
+def test_the_secret_of_a_login_is_its_password_or_a_token_in_the_users_place(login: str, secret: str | None) -> None:
+    """A name is no secret, and what is no login has none of its own."""
+    encoded = login if secret is None else base64.b64encode(login.encode()).decode()
+    found = set(of_headers([f"Basic {encoded}"])) - {f"Basic {encoded}", *encoded.split(), ""}
+    assert found == ({secret} if secret else set())
+
+
 def test_the_secrets_of_a_url_are_its_path_and_its_parameters() -> None:
     """Receivers of notices have their token there."""
     text = Secrets(of_url("https://hooks.example/services/T000/B000?key=abcdef")).hidden("/T000/B000 of abcdef")

@@ -52,8 +52,8 @@ def test_every_event_that_the_daemon_logs_is_documented() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_documented_make_target_exists(name: str) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = re.findall(r"(?:`|^ {4})make ((?:[a-z-]+ ?)+)", (ROOT / name).read_text(), re.MULTILINE)
+    targets = set(re.findall(r"^([a-z0-9.-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:`|^ {4})make ((?:[a-z][a-z0-9.-]* ?)+)", (ROOT / name).read_text(), re.MULTILINE)
     assert {target for words in named for target in words.split()} <= targets
 
 
