@@ -24,10 +24,10 @@ export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-packages coverage test-aws test-loaded test-unit fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-packages coverage test-aws test-loaded test-unit test-3.13 fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z0-9.-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
 
 run: $(VENV)/installed ## run a demonstration: Prometheus, workers and the daemon; DEMO_SECONDS=120 limits its time
 	@$(BIN)/python -m demo $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
@@ -49,6 +49,9 @@ test-aws: $(VENV)/installed-dev ## check the AWS adapters on a real account: AWS
 
 test-unit: $(VENV)/installed-dev ## run the tests that need no server and no build
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-3.13: ## as root: run `make test-unit` on Debian 13, with its Python 3.13
+	@tools/debian13.sh make VENV=/opt/venv HASHED="$(HASHED) --no-deps" test-unit  # mutmut alone needs one more with 3.13
 
 fmt: $(VENV)/installed-dev ## format the code
 	$(BIN)/ruff check --quiet --select I --fix .

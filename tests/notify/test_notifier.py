@@ -177,7 +177,8 @@ def test_without_a_webhook_no_notice_is_kept_or_sent(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")]
+    ("error", "said"),
+    [(StateError("the disk is full"), "the disk is full"), (KeyError("token=hunter2"), "KeyError at ")],
 )
 def test_an_outbox_that_fails_is_logged_and_tried_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str

@@ -13,7 +13,14 @@ TEXT = {
     *("", ".cfg", ".conf", ".html", ".js", ".json", ".lock", ".md", ".mod", ".py", ".service", ".sh", ".toml", ".yaml")
 }
 
-INSTALLERS = ("tools/program.sh", "tools/install.sh", "tools/deb.sh", "tools/check-deb.sh", "debian/rules")
+INSTALLERS = (
+    "tools/program.sh",
+    "tools/install.sh",
+    "tools/deb.sh",
+    "tools/check-deb.sh",
+    "tools/debian13.sh",
+    "debian/rules",
+)
 
 
 def files(folder: Path = ROOT) -> Iterator[Path]:

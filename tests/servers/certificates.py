@@ -31,8 +31,10 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         constraints = x509.BasicConstraints(ca=True, path_length=None)
         usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())  # Python 3.13 wants one
         builder = _builder(self._name, self._name, self._key.public_key()).add_extension(constraints, critical=True)
-        certificate = builder.add_extension(usage, critical=True).sign(self._key, hashes.SHA256())
+        builder = builder.add_extension(usage, critical=True).add_extension(identifier, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
         self.ca = folder / "ca.pem"
         self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 

@@ -172,7 +172,9 @@ def test_a_write_without_time_is_deferred(tmp_path: Path, asked: int) -> None:
     writes = adapter(tmp_path, scale="exit 1")
     state, answers = seen(writes), iter([True] * asked)
     late = replace(call(), is_current=lambda: next(answers, False))
-    with pytest.raises(TargetDeferred, match="^no time is left before the cycle's deadline; the next cycle tries again$"):
+    with pytest.raises(
+        TargetDeferred, match=r"^no time is left before the cycle's deadline; the next cycle tries again$"
+    ):
         writes.scale(WEB, change(state, 5), late)
 
 
