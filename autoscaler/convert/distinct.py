@@ -31,10 +31,10 @@ class Taken:
     def take(self, block: AutoscalerBlock, place: str) -> str | None:
         """Take the autoscaler's name and target. Returns why it cannot have one of them; None: they are its own now."""
         target = self._scaled(block.ref)
-        if block.name in self._names:
-            return f"its name is already that of {self._names[block.name]}"
         if target in self._targets:
             return f"its target {block.ref} is already scaled by {self._targets[target]}"
+        if block.name in self._names:
+            return f"its name is already that of {self._names[block.name]}"
         self._names[block.name] = f"the one at {place}; rename one of them"
         self._targets[target] = f"{block.name} at {place}; remove one of them"
         return None

@@ -85,6 +85,11 @@ def test_an_unknown_connection_is_refused_with_the_nearest_name(config: Path) ->
             (),
             "shop-web: its target nomad/shop/web is already scaled by front in FILE; change that one",
         ),
+        (
+            "nomad/shop/web",
+            ("--name", "front"),
+            "front: its target nomad/shop/web is already scaled by front in FILE; change that one",
+        ),
         ("swarm/team", (), "team: its target swarm/team is already scaled by of-team in FILE; change that one"),
         ("swarm/front", (), "front: its name is already that of an autoscaler in FILE; give this one another"),
         (
