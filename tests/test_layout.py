@@ -22,6 +22,13 @@ def test_the_last_column_is_wrapped_only_on_a_terminal() -> None:
     assert Table(("A", "TEXT"), Screen()).row(("x", words * 9)) == [f"x   {words * 9}"]
 
 
+def test_a_long_word_stays_in_one_piece() -> None:
+    """An address or an expression in two pieces cannot be copied."""
+    address = "http://prometheus.example.org:9090/api/v1/query"
+    found = Table(("A", "TEXT"), Screen(width=34)).row(("x", f"it asks {address} now"))
+    assert [line.strip() for line in found] == ["x   it asks", address, "now"]
+
+
 def test_a_text_without_room_beside_the_columns_is_printed_below() -> None:
     table = Table(("LONG COLUMN", "TEXT"), Screen(width=34))
     assert table.row(("a" * 20, "one two three four five")) == ["a" * 20, "    one two three four five"]

@@ -57,6 +57,7 @@ def test_a_long_duration_keeps_its_milliseconds() -> None:
     """A float has too few digits for them: the text would be read back as another duration."""
     assert format_duration(parse_duration("109999991w990ms")) == "769999937d990ms"
     assert format_duration(timedelta(microseconds=1_499_600)) == "1s500ms"
+    assert format_duration(parse_duration("1d2h3m4s5ms")) == "1d2h3m4s5ms"
 
 
 @pytest.mark.parametrize(("seconds", "text"), AGES)
