@@ -93,6 +93,14 @@ def test_an_unanswered_write_of_zero_is_left_again_once_it_shows() -> None:
     assert condition(woken, ConditionType.SCALED_TO_ZERO) == (True, "ScaledToZero")
 
 
+def test_an_unanswered_growth_above_zero_is_no_own_zero() -> None:
+    """Otherwise the autoscaler would leave a 0 that an operator sets later, which switches it off."""
+    sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
+    grows = decide(sleeper, Observation(state(1), (value(30_000),)), History(), NOW)
+    unknown = remember(sleeper, History(), apply_outcome(grows, TargetUnavailable("no answer in time")))
+    assert unknown.pending == PendingWrite(2, 1, NOW, scaled_to_zero=False)
+
+
 def test_a_zero_that_a_pending_write_starts_from_is_an_own_zero() -> None:
     """Two daemons died in a row: the first after writing 0, the second after announcing the next size."""
     sleeper = scaler(QUEUE_15, minimum=0, behavior=Behavior())
