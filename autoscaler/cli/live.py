@@ -71,11 +71,12 @@ def examine(
             seen = observer.observe(settings.autoscalers, call, known).observations
         finally:
             observer.close()
-        end, causes = clock.monotonic() + _CAUSE_SECONDS, dict[str, Causes]()
-        for name, section in settings.prometheus.items():
-            source = Prometheus(name, section, clock)
+        sources = {name: Prometheus(name, section, clock) for name, section in settings.prometheus.items()}
+        for name, source in sources.items():
             closing.callback(source.close)
-            causes[name] = Causes(source, now, end, clock)
+            queries.ask_the_unused(name, source, now, clock.monotonic() + seconds)
+        end = clock.monotonic() + _CAUSE_SECONDS
+        causes = {name: Causes(source, now, end, clock) for name, source in sources.items()}
         seen = {scaler.name: with_causes(scaler, seen[scaler.name], causes) for scaler in settings.autoscalers}
         targets = {scaler.target: seen[scaler.name].target for scaler in settings.autoscalers}
         writes = {target: write_test and isinstance(state, TargetState) for target, state in targets.items()}
@@ -111,6 +112,12 @@ class _Queries:
         else:
             self._failed.setdefault(prometheus, []).append(failure)
 
+    def ask_the_unused(self, name: str, source: Prometheus, now: datetime, end: float) -> None:
+        """Query a constant from a Prometheus that no query uses. `end`: by which, in seconds on the clock."""
+        if name not in self._answered and name not in self._failed:
+            came = source.exchange("vector(1)", now, end, source.timeout_seconds)
+            self.count(name, came.seconds, came.answer if isinstance(came.answer, QueryFailure) else None)
+
     def findings(self, names: Iterable[str]) -> Iterator[Finding]:
         """Yield a finding about each Prometheus.
 
@@ -120,8 +127,7 @@ class _Queries:
             answered, all_failed = self._answered.get(name, []), self._failed.get(name, [])
             failed = [each for each in all_failed if each.outcome is not Outcome.REFUSED]
             refused = len({str(each) for each in all_failed} - {str(each) for each in failed})
-            used = count(len(answered), "query", "queries")
-            text = f"{used} answered" if answered or all_failed else "used by no query"
+            text = f"{count(len(answered), 'query', 'queries')} answered"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
             text += f"; {refused} refused, see below" if refused else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
