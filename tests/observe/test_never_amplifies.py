@@ -51,30 +51,39 @@ def test_a_server_that_refuses_everything_gets_250_more_at_most() -> None:
         assert len(server.taken()) == 3
 
 
-def test_a_server_late_with_merged_queries_gets_250_more() -> None:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the most members that are asked alone because of their cost: a tenth of the usual."""
+    most = MAX_ALONE // 10
+    monkeypatch.setattr("autoscaler.observe.asked_alone.MAX_COSTLY", most)
+    monkeypatch.setattr("autoscaler.observe.taking_apart.MAX_COSTLY", most)
+    return most
+
+
+def test_a_server_late_with_merged_queries_gets_a_limited_number_more(few: int) -> None:
     """The first merged query is taken apart, and its members are quick."""
     with scripted() as server:
         server.answer = lambda groups: TIMED_OUT if len(groups) > 1 else answered(groups)
-        shard = Shard(server, fleet(600), timeout=UNHURRIED)
-        for _ in range(2):
+        shard = Shard(server, fleet(60), queries=Queries(Limits(values=20)), timeout=UNHURRIED)
+        for _ in range(4):
             values = shard.values()
-            assert len(server.taken()) == 3 + MAX_ALONE
-            assert sum(isinstance(value, int) for value in values.values()) == MAX_ALONE
+            assert len(server.taken()) == 3 + few
+            assert sum(isinstance(value, int) for value in values.values()) == few
         assert not shard.queries.asked_alone()
 
 
-def test_heavy_members_that_are_known_count_among_the_250() -> None:
-    """Each of 600 expressions is too large. In each cycle all queries above the planned ones are at most 250.
+def test_heavy_members_that_are_known_count_among_these(few: int) -> None:
+    """Each of 60 expressions is too large. In each cycle all queries above the planned ones are limited.
 
     One query at a time, so that g0 is the member that is asked first.
     """
     with scripted() as server:
         server.answer = lambda groups: answered(groups) if list(groups) == ["g0"] else TOO_MANY
-        shard = Shard(server, fleet(600), concurrency=1, timeout=UNHURRIED)
-        for _ in range(3):
+        shard = Shard(server, fleet(60), queries=Queries(Limits(values=20)), concurrency=1, timeout=UNHURRIED)
+        for _ in range(6):
             shard.look()
-            assert len(server.taken()) <= 3 + MAX_ALONE
-        assert 0 < len(shard.queries.asked_alone()) <= MAX_ALONE
+            assert len(server.taken()) <= 3 + few
+        assert 0 < len(shard.queries.asked_alone()) <= few
 
 
 STALLED: dict[str, Callable[[int, Sequence[str]], float]] = {

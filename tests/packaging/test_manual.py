@@ -1,6 +1,7 @@
 """The manual pages have the content of the help texts."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,18 @@ def as_read(page: str) -> str:
     return re.sub(r"\\(?:-|\(..|e|&)", lambda sign: signs[sign[0]], page)
 
 
+@cache
+def commands() -> str:
+    """Return the text of the commands' page."""
+    return as_read(command_page())
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_manual_has_every_command_and_option(name: str) -> None:
     """It is generated from the help."""
-    page = as_read(command_page())
     group: Any = get_command(app)  # Any: typer ships its own copy of click
     command = group.get_command(None, name)
-    _, _, section = page.partition(f".SS autoscaler {name} ")
+    _, _, section = commands().partition(f".SS autoscaler {name} ")
     section, _, _ = section.partition("\n.SS ")
     options = [
         option

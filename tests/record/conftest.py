@@ -8,6 +8,7 @@ import pytest
 
 from autoscaler.clock import Clock
 from autoscaler.record import Archive, LeaseOptions, Ledger, Retention, State
+from tests.record.empty import put_empty_state
 from tests.record.hosts import Hosts
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET
@@ -47,6 +48,8 @@ class Opener:
 
         The lease is not renewed while a test advances the `clock`, or a busy machine is slow, so it lasts for days.
         """
+        if self.url is None:
+            put_empty_state(self.folder)
         state = State.open(self.url, self.folder, retention, clock, options)
         self._open.append(state)
         if state.lease is not None:

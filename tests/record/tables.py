@@ -33,7 +33,7 @@ def content_of(url: str | None, folder: Path) -> Tables:
     return tables
 
 
-def live(opener: Opener, decisions: int = 30) -> State:
+def live(opener: Opener, decisions: int = 10) -> State:
     """A state with cycles, events, an unfinished write, a pause and a second autoscaler."""
     state = opener.state()
     ledger = state.ledger(FLEET)

@@ -26,7 +26,7 @@ def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) 
     sqlite_opener.close()
     before = content_of(sqlite_opener.url, sqlite_opener.folder)
     contents = backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    assert (contents.autoscalers, contents.last) == (2, at(465))
+    assert (contents.autoscalers, contents.last) == (2, at(165))
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
     assert content_of(None, tmp_path / "elsewhere") == before

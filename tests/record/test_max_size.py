@@ -17,7 +17,7 @@ from tests.steering import steer
 
 QUARTER = 900.0
 MB = 1_000_000
-pytestmark = pytest.mark.usefixtures("short_blocks")
+pytestmark = [pytest.mark.usefixtures("short_blocks"), pytest.mark.slow]  # hours of cycles each
 
 
 def limited(max_bytes: int) -> Retention:

@@ -11,7 +11,7 @@ from tests.record.samples import FLEET, START, at, count_rows, decision, event, 
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
-pytestmark = pytest.mark.usefixtures("short_blocks")
+pytestmark = [pytest.mark.usefixtures("short_blocks"), pytest.mark.slow]  # hours of cycles each
 
 
 def hourly(ledger: Ledger, hours: float, *names: str, first: float = 0) -> None:

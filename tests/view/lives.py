@@ -19,11 +19,13 @@ from autoscaler.record import Archive, Ledger, Retention, State
 from autoscaler.view.reads import Reads
 from tests.clocks import FakeClock
 from tests.decide.build import NOW, Life, samples, value
+from tests.record.empty import put_empty_state
 from tests.replaced import replace
 
 
 @contextmanager
 def open_state(folder: Path) -> Iterator[State]:
+    put_empty_state(folder)
     opened = State.open(None, folder, Retention())
     try:
         yield opened

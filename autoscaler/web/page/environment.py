@@ -1,6 +1,7 @@
 """The templates of the page with their filters."""
 
 import re
+from functools import cache
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,8 +13,12 @@ from autoscaler.web.page import words
 _CODE: Final = re.compile("`([^`]+)`")
 
 
+@cache
 def environment() -> Environment:
-    """Return a new environment. It escapes all values; an unknown name is an error."""
+    """Return the process' environment, which compiles each template once.
+
+    It escapes all values; an unknown name is an error.
+    """
     made = Environment(
         loader=PackageLoader("autoscaler.web.page"),
         autoescape=True,

@@ -27,6 +27,7 @@ def test_the_file_is_that_of_the_code() -> None:
     assert FILE.read_text() == json.dumps(schema(), indent=2) + "\n"
 
 
+@pytest.mark.slow
 def test_real_messages_fit_it(tmp_path: Path) -> None:
     """What the daemon sends, and what the shell program of the examples answers."""
     observe, scale = (
@@ -41,6 +42,7 @@ def test_real_messages_fit_it(tmp_path: Path) -> None:
     assert problems("ScaleAnswer", {"outcome": "Written"}) == []
 
 
+@pytest.mark.slow
 def test_the_messages_of_the_documentation_fit_it() -> None:
     """An author begins with them."""
     shown = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "command.md").read_text(), re.DOTALL)
@@ -49,6 +51,7 @@ def test_the_messages_of_the_documentation_fit_it() -> None:
         assert problems(name, json.loads(text)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry",
     [{"replicas": 3}, {"target": {"name": "web"}, "replicas": -1}, {"target": {"name": "web"}, "size": 3}],
