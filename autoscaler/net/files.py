@@ -23,19 +23,20 @@ def read_bounded(path: Path, most: int = MAX_SECRET_BYTES) -> bytes:
     OSError, also when the path is not a regular file or its content is longer than `most` bytes.
     """
     handed_over = str(path).startswith(_HANDED_OVER)
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    with open(path, "rb", opener=_open_at_once) as file:
+        status = os.fstat(file.fileno())
         if handed_over:
-            os.set_blocking(handle, True)  # its writer may still write
+            os.set_blocking(file.fileno(), True)  # its writer may still write
         elif not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         content = b"" if stat.S_ISREG(status.st_mode) and status.st_size > most else file.read(most + 1)
     if len(content) > most or (not content and status.st_size > most):
         raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
     return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_secret(path: Path) -> str:
