@@ -23,6 +23,9 @@ TICK_SECONDS = 0.5
 """The time within which a dead worker is detected."""
 PROBE_SECONDS = 1.0
 """Seconds between two readiness probes of a worker."""
+_NOT_KEPT = "pool_not_kept"
+_NOT_WRITTEN = "targets_file_not_written"
+"""Log events of a pool that cannot be kept, and of a targets file that cannot be written."""
 
 
 class Keeper:
@@ -53,7 +56,8 @@ class Keeper:
             for name, upkeep in self._kept.items()
             if upkeep.settings.targets_file is not None
         }
-        self._troubles: dict[str, str] = {}
+        self._troubles: dict[tuple[str, str], str] = {}
+        """Event and pool -> the error that lasts, or none."""
         self._probe_at = float("-inf")
         self._closed = False
         self._wake = threading.Event()
@@ -106,7 +110,7 @@ class Keeper:
         """
         file, refusal = self._targets_files.get(name), None
         if file is not None:
-            with self._trouble(f"targets_file_of_{name}_held"):
+            with self._trouble("targets_file_held", pool=name):
                 try:
                     file.hold()
                 except RecordsError as error:
@@ -119,7 +123,7 @@ class Keeper:
 
         Call it while you hold `pools`.
         """
-        return filter(None, map(self._troubles.get, _events(name)))
+        return filter(None, [self._troubles.get((event, name)) for event in (_NOT_KEPT, _NOT_WRITTEN)])
 
     def upkeep(self, name: str) -> Upkeep:
         """Return the upkeep of a configured pool. Call it while you hold `pools`."""
@@ -133,20 +137,24 @@ class Keeper:
             self._wake.wait(TICK_SECONDS)
 
     @contextlib.contextmanager
-    def _trouble(self, event: str) -> Iterator[None]:
-        """Log an internal error once while it lasts, and go on, so that other pools are not affected."""
+    def _trouble(self, event: str, **of: str) -> Iterator[None]:
+        """Log an internal error once while it lasts, and go on, so that other pools are not affected.
+
+        `of`: the `pool`, unless all are concerned.
+        """
         error = ""
         try:
             yield
         except StillKeptError as caught:
-            self._logger.debug(event, adapter=self._name, error=str(caught))  # the next tick tries again
+            self._logger.debug(event, adapter=self._name, **of, error=str(caught))  # the next tick tries again
         except (RecordsError, OSError) as caught:
             error = str(caught)
         except Exception as caught:  # noqa: BLE001 - if the thread ended, no pool would be kept any more
             error = f"{type(caught).__name__}: {caught}"
-        if error and error != self._troubles.get(event):
-            self._logger.error(event, adapter=self._name, error=error)
-        self._troubles[event] = error
+        key = event, of.get("pool", "")
+        if error and error != self._troubles.get(key):
+            self._logger.error(event, adapter=self._name, **of, error=error)
+        self._troubles[key] = error
 
     def _tick(self) -> None:
         with self._lock:
@@ -154,12 +162,11 @@ class Keeper:
                 return
             self._open()
             for name, upkeep in self._kept.items():
-                not_kept, not_written = _events(name)
                 if self.refusal(name) is not None:
                     continue
-                with self._trouble(not_kept):
+                with self._trouble(_NOT_KEPT, pool=name):
                     self._keep(name, upkeep)
-                with self._trouble(not_written):
+                with self._trouble(_NOT_WRITTEN, pool=name):
                     self._publish(name)
             questions = self._questions()
         answers = probe(questions)  # takes up to a second, so the lock is not held
@@ -232,11 +239,6 @@ class Keeper:
                 self._logger.warning("pool_not_configured", adapter=self._name, pool=name, workers=names, remedy=remedy)
             elif names:
                 self._logger.info("workers_found_again", adapter=self._name, pool=name, workers=names)
-
-
-def _events(name: str) -> tuple[str, str]:
-    """Return the log events of a pool that cannot be kept, and of a targets file that cannot be written."""
-    return f"pool_{name}_not_kept", f"targets_file_of_{name}_not_written"
 
 
 def _as_found(pool: Pool) -> Pool:

@@ -30,12 +30,14 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.net.programs import unusable
-from autoscaler.observe import Connection, Observer
+from autoscaler.observe import Connection, Observer, query_seconds
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.quantity import format_duration
 from autoscaler.record import examine_state
 from autoscaler.rules.drain import DrainRule
+from autoscaler.schedule.shard import MAX_CYCLE, cycle_seconds
 from autoscaler.target import Adapter, AdapterContext, load
 from autoscaler.text import count
 from autoscaler.threads import spawn
@@ -82,7 +84,7 @@ def examine(
         writes = {target: write_test and isinstance(state, TargetState) for target, state in targets.items()}
         examined = Examiner(clock, seconds).findings(adapters, writes, _draining(settings) if write_test else ())
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
-    found = [*queries.findings(settings.prometheus), *_adapters(settings, adapters, seen)]
+    found = [*queries.findings(settings.prometheus, settings.autoscalers), *_adapters(settings, adapters, seen)]
     found += [*(line for name in adapters for line in examined[name]), _state(settings)]
     return [
         *([Findings("files", absent)] if absent else []),
@@ -118,20 +120,26 @@ class _Queries:
             came = source.exchange("vector(1)", now, end, source.timeout_seconds)
             self.count(name, came.seconds, came.answer if isinstance(came.answer, QueryFailure) else None)
 
-    def findings(self, names: Iterable[str]) -> Iterator[Finding]:
-        """Yield a finding about each Prometheus.
+    def findings(self, names: Iterable[str], scalers: Sequence[Autoscaler]) -> Iterator[Finding]:
+        """Yield a finding about each Prometheus. `scalers`: of which the shortest cycle limits its queries.
 
         A query that it refuses says nothing about it: the finding where the query is used says why.
         """
         for name in names:
+            periods = [each.sync_period for each in scalers if any(query.prometheus == name for query in each.queries)]
+            shortest = min(periods, default=MAX_CYCLE)
+            limit = query_seconds(cycle_seconds(shortest))
             answered, all_failed = self._answered.get(name, []), self._failed.get(name, [])
             failed = [each for each in all_failed if each.outcome is not Outcome.REFUSED]
             refused = len({str(each) for each in all_failed} - {str(each) for each in failed})
             text = f"{count(len(answered), 'query', 'queries')} answered"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
+            slow = max(answered, default=0.0) > limit
+            allowed = f"a syncPeriod of {format_duration(shortest)} gives a query at most {limit:.2g} s; raise it"
+            text += f"; {allowed}" if slow else ""
             text += f"; {refused} refused, see below" if refused else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
-            yield Finding(f"prometheus {name}", text, bool(failed))
+            yield Finding(f"prometheus {name}", text, slow or bool(failed))
 
 
 def _draining(settings: Settings) -> Sequence[str]:

@@ -30,7 +30,7 @@ def absent_files(
     connections: Connections,
     notify: NotifySettings | None,
 ) -> tuple[Problem, ...]:
-    """The files that `run` must read and that cannot be read here."""
+    """The files that `run` must read and that are empty, or cannot be read here."""
     warnings = Problems(document)
     sections: dict[Loc, object] = {("prometheus", name): source for name, source in sources.items()}
     sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
@@ -39,6 +39,8 @@ def absent_files(
         for loc, file in find_values(section, ExistingFile, start):
             if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed
                 warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
+            elif not file.stat().st_size:
+                warnings.add(loc, f"{file} is empty; `run` needs what it should hold")
     return tuple(sorted(warnings))
 
 

@@ -41,6 +41,11 @@ T = TypeVar("T")
 _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
+def query_seconds(cycle_seconds: float) -> float:
+    """Return the longest time that a query may take in a cycle of this time limit."""
+    return _SHARE * cycle_seconds
+
+
 class Observer:
     """`cycle.Ports.observe` of one shard, one batch at a time.
 
@@ -86,7 +91,7 @@ class Observer:
         LateError if the process was suspended in between.
         """
         began, due = self._clock.monotonic(), call.deadline
-        call = replace(call, deadline=began + _SHARE * (call.deadline - began))
+        call = replace(call, deadline=began + query_seconds(call.deadline - began))
         reading = targets.begin(self._connections, [scaler.target for scaler in scalers], call)
         states = cache(lambda: self._completed(reading.states(), known, call.now))
         observations: dict[str, Observation] = {}

@@ -209,6 +209,19 @@ def test_an_adapter_and_a_prometheus_that_hang_are_named(tmp_path: Path, prometh
     assert text.startswith("0 queries answered; 1 failed: prometheus 'mute' ")
 
 
+def test_a_query_that_no_cycle_has_the_time_for_is_wrong(tmp_path: Path, prometheus: str) -> None:
+    """In a cycle of 1.8 s, two thirds are for observing."""
+    file = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)", syncPeriod="2s")])
+    scalers = load(file).autoscalers
+    queries = live._Queries()
+    queries.count("default", 1.1, None)
+    assert [each.wrong for each in queries.findings(["default"], scalers)] == [False]
+    queries.count("default", 1.31, None)
+    assert [(each.text, each.wrong) for each in queries.findings(["default"], scalers)] == [
+        ("2 queries answered, the slowest in 1.31 s; a syncPeriod of 2s gives a query at most 1.2 s; raise it", True)
+    ]
+
+
 def test_unused_connections_are_tried(tmp_path: Path, prometheus: str) -> None:
     """An operator has added them in order to use them."""
     sources = {"default": {"url": prometheus}, "down": {"url": f"http://127.0.0.1:{free_port()}"}}

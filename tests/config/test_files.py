@@ -192,16 +192,19 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
 def test_missing_secrets_are_warnings_with_a_position(load_text: Load, tmp_path: Path) -> None:
     """Files are also checked on machines without the secrets."""
     (tmp_path / "here").write_text("x")
+    (tmp_path / "empty").touch()
     settings = load_text(
         "autoscalers: []\n"
         "prometheus: {p: {url: 'http://h', bearerTokenFile: nowhere, tls: {caFile: here}}}\n"
-        "adapters: {a: {type: groups, tokenFile: gone}}\n"
+        "adapters: {a: {type: groups, tokenFile: gone}, b: {type: groups, tokenFile: empty}}\n"
     )
     assert [(each.line, each.column, each.path) for each in settings.warnings] == [
         (2, 52, "prometheus.p.bearerTokenFile"),
         (3, 41, "adapters.a.tokenFile"),
+        (3, 77, "adapters.b.tokenFile"),
     ]
     assert settings.warnings[1].message == f"{tmp_path}/gone is missing or not readable here; `run` needs it"
+    assert settings.warnings[2].message == f"{tmp_path}/empty is empty; `run` needs what it should hold"
 
 
 def test_a_secret_with_an_impossible_file_name_is_a_warning(load_text: Load) -> None:

@@ -144,8 +144,8 @@ def test_the_keeper_survives_its_own_errors(build: Build, monkeypatch: pytest.Mo
     harness.settle(1)
     harness.set_size_outside(2)
     harness.settle(2)
-    errors = [(event, keys["error"]) for level, event, keys in harness.logger.lines if level == "error"]
-    assert errors == [("pool_api_not_kept", "ZeroDivisionError: by a bug")]
+    errors = [(event, keys["pool"], keys["error"]) for level, event, keys in harness.logger.lines if level == "error"]
+    assert errors == [("pool_not_kept", "api", "ZeroDivisionError: by a bug")]
     broken = False
     until(lambda: "api-1" in {keys.get("worker") for _, _, keys in harness.logger.lines}, "the other pool to start")
 
