@@ -215,7 +215,7 @@ class Server:
         if self.socket is not None and status == HTTPStatus.FORBIDDEN:
             raise SocketRefused(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            raise Refused(f"{self.url} refused: {message}; credentials are read from --http.config.file")
+            raise Refused(f"{self.url} refused: {message}; give credentials with --http.config.file")
         raise ServerError(message if self.socket is not None else f"{self.url} refused: {message}")
 
 

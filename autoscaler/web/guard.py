@@ -116,8 +116,7 @@ class Guard:
             who = "this client" if user is None else f"the user {user[:64]!r}"
             _refuse(
                 ErrorType.FORBIDDEN,
-                f"{who} may only read here, because web.operators does not name it; run autoscaler pause, resume or "
-                "override on the daemon's machine, with --config.file and the daemon's file",
+                f"{who} may only read here, because web.operators does not name it; use the daemon's control socket",
             )
 
     def _refuse_rebinding(self, headers: Mapping[str, str]) -> None:
