@@ -6,6 +6,7 @@ from pathlib import Path
 
 from autoscaler.model import Direction
 from autoscaler.view.instances import INSTANCE_WORDS
+from autoscaler.view.level import Level
 from autoscaler.view.verdict import MEANINGS, AutoscalerState, state_word
 
 _CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts.md"
@@ -25,6 +26,11 @@ def test_the_states_and_their_meanings_are_those_of_the_table() -> None:
         state_word(state, to): MEANINGS[state] for state in AutoscalerState for to in (Direction.OUT, Direction.IN)
     }
     assert table == shown
+
+
+def test_the_table_has_the_states_that_status_shows() -> None:
+    """`active` is a level of autoscalers alone, which have words of their own."""
+    assert set(Level) - {Level.ACTIVE} <= section("| word | meaning |", "**STATE of an autoscaler**").keys()
 
 
 def test_the_words_for_instances_are_those_of_the_table() -> None:
