@@ -72,7 +72,11 @@ class Line(Document):
 
 
 def why(decision: Decision) -> str:
-    """Return the first line, such as `inflight 13 of 10 -> 2`. Never empty."""
+    """Return the first line, such as `inflight 13 of 10 -> 2`; before it a pause that prevents nothing. Never empty."""
+    return "; ".join([*(hold.text for hold in _idle_holds(decision)), _cause_and_result(decision)])
+
+
+def _cause_and_result(decision: Decision) -> str:
     size, desired = decision.current, decision.desired
     if size is None:
         return f"the size could not be read: {decision.error}"
@@ -96,8 +100,8 @@ def story(record: "Record", last: Mapping[MetricKey, LastValue] = MappingProxyTy
     decision = record.decision
     size, reached = decision.current, decision.desired if decision.written is None else decision.written
     followed = winner(decision)
-    first = why(decision)
-    lines = [_line(Kind.WHY, first, size, reached)]
+    first = _cause_and_result(decision)
+    lines = [_line(Kind.WHY, why(decision), size, reached)]
     for each in decision.metrics:
         read = each.name + ":" if each is followed else reading(each) + ","
         text = f"{read} {each.detail}"

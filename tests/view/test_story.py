@@ -136,6 +136,19 @@ def test_a_pause_shows_its_user_and_the_size_it_prevents() -> None:
 
 
 @pytest.mark.parametrize(
+    ("percent", "direction", "said"),
+    [
+        (60, Direction.BOTH, "paused by dana until it is resumed: sale"),
+        (120, Direction.IN, "scaling in paused by dana until it is resumed: sale"),
+    ],
+)
+def test_a_pause_that_prevents_nothing_stands_before_the_cause(percent: int, direction: Direction, said: str) -> None:
+    """`get` showed it, and neither `explain` nor the log did, so that the autoscaler looked active there."""
+    pause = Pause(direction, "dana", "sale", NOW - timedelta(minutes=1), None)
+    assert first(percent, history=History(manual=ManualControls(pause))) == f"{said}; {first(percent)}"
+
+
+@pytest.mark.parametrize(
     ("direction", "reading", "said"),
     [
         (Direction.BOTH, samples([600] * 4), "paused by dana until it is resumed: sale (Paused)"),
