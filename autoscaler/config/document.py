@@ -247,6 +247,8 @@ _OF_INDENTATION: Final = ("did not find expected '-' indicator", "did not find e
 """The beginnings of libyaml's messages that usually mean wrong indentation."""
 _OF_BRACKETS: Final = "did not find expected ',' or"
 """That of a bracket that is not closed, or that belongs to a text."""
+_OF_QUOTES: Final = "found unexpected end of stream"
+"""That of a quote that is not closed: the whole rest of the file is in it."""
 _PROMQL: Final = re.compile(r"\bexpr:[ \n]+[^ \n\"'|>]")
 """An expression without quotes."""
 BLOCK_STYLE: Final = "write `expr:` on a line of its own, not in braces, or put the expression in quotes"
@@ -281,7 +283,8 @@ def _composed(text: str, file: str, first_line: int) -> Node | None:
         what = " ".join(part for part in (error.context, error.problem) if part)
         remedy = _remedy(error, text)
         message = f"invalid YAML: {what}" + (f"; {remedy}" if remedy else "")
-        if mark := error.problem_mark or error.context_mark:
+        places = (error.problem_mark, error.context_mark)
+        if mark := next(filter(None, reversed(places) if error.problem == _OF_QUOTES else places), None):
             line, column = mark.line, mark.column
     finally:
         composer.dispose()
@@ -313,6 +316,8 @@ def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
         if _PROMQL.search(since):
             return BLOCK_STYLE
         return "close the bracket, or put a text that holds brackets or commas in quotes"
+    if problem == _OF_QUOTES:
+        return "close the quote that begins here"
     if problem.startswith(_OF_ESCAPES):
         return "write the character itself"
     return ""

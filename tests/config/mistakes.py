@@ -85,6 +85,7 @@ MISTAKES = {
     "a comma in an expression in braces": (pods("{expr: 'sum(a', §b)}"), f"{M}.pods.query.'b)'", "unknown key, which is a part of an expression in braces; write `expr:` on"),
     "a colon in an expression": ("queries:\n  q:\n    expr: up{a=\"b§: c\"}\n", "", "in this context; put the expression in quotes, because it holds a colon and a space"),
     "an open bracket": ("a: [1, 2\n§", "", "or ']'; close the bracket, or put a text that holds brackets or commas in quotes"),
+    "an open quote": ("a: §'1\nb: 2\n", "", "close the quote that begins here"),
     "an expression without quotes": ("a: {expr: up§{job='web'}}\n", "", "or put the expression in quotes"),
     "two documents": ("a: 1\n§---\nb: 1\n", "", "expected a single document"),
     "a control character": ("a: §\x01\n", "", "a character that YAML does not allow"),
