@@ -76,7 +76,7 @@ def get(
             _show_discovered(client.get(DiscoveredList, "/status/discovered"), output, header=not no_headers)
             return
 
-        listed = _listed(client, names, chosen)
+        listed = listed_autoscalers(client, names, chosen)
         found = listed.autoscalers
         if output in (Output.JSON, Output.YAML):
             show_document(listed, Form(output.value))
@@ -90,7 +90,7 @@ def get(
         listing = _Listing(HEADER if output is Output.TABLE else WIDE_HEADER, client)
         listing.show(listed, titles=not no_headers and (watch or bool(found)))
         if watch:
-            repeat(lambda: listing.show(_listed(client, names, chosen)))
+            repeat(lambda: listing.show(listed_autoscalers(client, names, chosen)))
         if not found:
             which = "are configured or remembered" if chosen is None else f"have labels that match {chosen.text!r}"
             warn([f"no autoscalers {which}"])
@@ -108,7 +108,9 @@ def _refuse_combinations(
         raise typer.BadParameter("can only be combined with -o wide, json or yaml", param_hint="--discovered")
 
 
-def _listed(client: Client, names: Sequence[str] | None, chosen: Selector | None) -> AutoscalerList:
+def listed_autoscalers(
+    client: Client, names: Sequence[str] | None = None, chosen: Selector | None = None
+) -> AutoscalerList:
     """Return the autoscalers with these names, in their order; without names those whose labels match, by name."""
     alone = names[0] if names and len(set(names)) == 1 else ""  # one does not need an answer about the whole fleet
     fits, found = None if chosen is None else chosen.text, list[Summary]()

@@ -6,14 +6,17 @@ from typing import Final
 
 import typer
 
-from autoscaler.cli.client import asking
+from autoscaler.cli.client import Client, asking
+from autoscaler.cli.get import listed_autoscalers
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, screen, show, show_document, warn
+from autoscaler.errors import ServerError
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
 from autoscaler.view.hosts import HostList, StatusDocument
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
+from autoscaler.view.verdict import AutoscalerState
 
 _SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
 _CONNECTIONS: Final = ("CONNECTION", "TYPE", "STATE", "SHARDS", "LAST CYCLE", "LAST ANSWER", "LAST FAILURE")
@@ -28,6 +31,7 @@ def status(
 ) -> None:
     """Show the daemon, each Prometheus and connection, and the daemons that share the state.
 
+    Autoscalers: how many are configured, and how many of them fail; `get` shows which, and why.
     SHARDS: the connection's shards that run here, and those of them that hang. If several daemons share a PostgreSQL
     state, the last table has a row for each. LEASE: the time until a standby takes over, unless the leader renews.
     CONFIGURATION: whether the leader has the one of the daemon that answers. Problems are on stderr. Without a daemon,
@@ -40,17 +44,32 @@ def status(
         if output is not Form.TEXT:
             show_document(found, output)
         else:
-            show(status_lines(found, screen()))
+            show(status_lines(found, 0 if daemon is None else _failing(client), screen()))
             warn(problems(found))
         if found.daemon is None:
             raise typer.Exit(1)
 
 
-def status_lines(found: StatusDocument, screen: Screen) -> Iterator[str]:
-    """Yield the daemon and the tables, in lines. Times are relative to that of the document."""
+def _failing(client: Client) -> int | None:
+    """Return how many of the configured autoscalers fail, by the state that `get` shows; None: the daemon cannot tell.
+
+    It cannot if its state fails, which the status itself must show.
+    """
+    try:
+        found = listed_autoscalers(client).autoscalers
+    except ServerError:
+        return None
+    return sum(each.configured and each.state is AutoscalerState.FAILING for each in found)
+
+
+def status_lines(found: StatusDocument, failing: int | None, screen: Screen) -> Iterator[str]:
+    """Yield the daemon and the tables, in lines. Times are relative to that of the document.
+
+    `failing`: how many of the daemon's autoscalers fail; None: unknown.
+    """
     now, daemon = found.hosts.at, found.daemon
     if daemon is not None:
-        yield from map(clean, _daemon(daemon, now))
+        yield from map(clean, _daemon(daemon, failing, now))
         sources = Table(_SOURCES, screen).lines([_source(each, now) for each in daemon.sources])
         connections = Table(_CONNECTIONS, screen).lines([_connection(each, now) for each in daemon.connections])
         for lines in (sources, connections):
@@ -71,10 +90,12 @@ def problems(found: StatusDocument) -> Iterator[str]:
         yield "the leader has loaded another configuration than this one; roll one out to all, and reload each"
 
 
-def _daemon(daemon: DaemonStatus, now: datetime) -> Iterator[str]:
+def _daemon(daemon: DaemonStatus, failing: int | None, now: datetime) -> Iterator[str]:
     yield f"Version:        {daemon.version}"
     yield f"Started:        {format_age(now - daemon.started)} ago"
-    yield f"Configuration:  {daemon.configuration}, {count(daemon.autoscalers, 'autoscaler')}"
+    yield f"Configuration:  {daemon.configuration}"
+    failures = "how many fail is unknown" if failing is None else f"{failing} {AutoscalerState.FAILING}"
+    yield f"Autoscalers:    {daemon.autoscalers}" + ("" if failing == 0 else f", {failures}")
     yield f"State:          {daemon.level.value}"
     if daemon.lease_lost:
         yield "Lease:          lost; nothing is scaled"

@@ -4,12 +4,14 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from autoscaler.cli.status import status_lines
 from autoscaler.layout import Screen
 from autoscaler.view.hosts import HostList, StatusDocument
 from autoscaler.view.level import Level
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, GrantStatus, ReloadStatus, SourceStatus
-from tests.cli.scene import UNREACHABLE, Scene, ServedScene
+from tests.cli.scene import UNREACHABLE, Scene, ServedScene, served_scene
 from tests.decisions import NOW
 
 
@@ -47,15 +49,34 @@ def daemon(**changes: object) -> DaemonStatus:
 
 def shown(daemon: DaemonStatus) -> list[str]:
     hosts = HostList(shared=False, at=NOW, leader=None, standbys=())
-    return list(status_lines(StatusDocument(daemon=daemon, hosts=hosts), Screen()))
+    return list(status_lines(StatusDocument(daemon=daemon, hosts=hosts), 0, Screen()))
 
 
 def test_the_daemon_is_shown(online: ServedScene) -> None:
     """Its state is SQLite, which no other daemon shares."""
     said = online.run("status")
     assert said.code == 0
-    assert [line.split(":")[0] for line in said.lines[:4]] == ["Version", "Started", "Configuration", "State"]
+    titles = [line.split(":")[0] for line in said.lines[:5]]
+    assert titles == ["Version", "Started", "Configuration", "Autoscalers", "State"]
     assert "DAEMON" not in said.out
+
+
+def test_failing_autoscalers_are_counted(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon and its servers can be well while no autoscaler has a metric; `get` has the same word."""
+    assert "Autoscalers:    3, 1 failing" in online.run("status").lines
+    assert "failing" in next(line for line in online.run("get", "-o", "wide").lines if line.startswith("broken "))
+    kept = [each for each in online.daemon.scalers if each.name != "broken"]
+    monkeypatch.setattr(online.daemon, "scalers", kept)
+    assert "Autoscalers:    2" in online.run("status").lines, "the state remembers a removed one"
+
+
+def test_a_state_that_cannot_be_read_hides_no_status(tmp_path: Path) -> None:
+    """The status says what is wrong with the state."""
+    with served_scene(tmp_path) as scene:
+        (tmp_path / "state.db").rename(tmp_path / "elsewhere.db")
+        said = scene.run("status")
+    assert said.code == 0
+    assert "Autoscalers:    3, how many fail is unknown" in said.lines
 
 
 def test_the_row_of_a_connection_counts_its_hung_shards() -> None:

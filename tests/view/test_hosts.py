@@ -28,7 +28,7 @@ def sharing(leader: Leader | None = LEADER, *standbys: str, digest: str | None =
 
 
 def rows(found: HostList) -> list[str]:
-    return list(status_lines(StatusDocument(daemon=None, hosts=found), Screen()))
+    return list(status_lines(StatusDocument(daemon=None, hosts=found), 0, Screen()))
 
 
 def notes(found: HostList) -> list[str]:
