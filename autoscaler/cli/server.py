@@ -216,7 +216,10 @@ class Server:
             raise SocketRefused(message)
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise Refused(f"{self.url} refused: {message}; give credentials with --http.config.file")
-        raise ServerError(message if self.socket is not None else f"{self.url} refused: {message}")
+        if self.socket is not None:
+            raise ServerError(message)
+        what = "cannot answer" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
+        raise ServerError(f"{self.url} {what}: {message}")
 
 
 def _permission(path: Path) -> str:

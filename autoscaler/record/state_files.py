@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import URL
 
 from autoscaler.errors import StateError
-from autoscaler.record.database import FileLock, place, state_errors
+from autoscaler.record.database import FileLock, state_errors
 
 _Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
@@ -20,7 +20,6 @@ class StateFiles:
     def __init__(self, url: URL, lock: FileLock) -> None:
         """Called when the database has been written once. Raises StateError."""
         database = Path(os.path.realpath(str(url.database)))  # SQLite's files are beside the file itself, not its link
-        self._place: Final = place(url)
         # while a connection is open, SQLite removes neither its log nor the log's index
         with state_errors(url):
             self._open: Final = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, check_same_thread=False)
@@ -38,7 +37,7 @@ class StateFiles:
                 same = False
             if not same:
                 raise StateError(
-                    f"{self._place}: {path} was moved, deleted or replaced while the daemon uses it, so nothing is "
+                    f"the state's file {path} was moved, deleted or replaced while the daemon uses it, so nothing is "
                     "committed and no size is written; put the file back, or restart the daemon"
                 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.scene import Scene, ServedScene
+from tests.cli.scene import Scene, ServedScene, served_scene
 from tests.servers.ports import free_port
 from tests.servers.web import serving
 
@@ -60,6 +60,17 @@ def test_a_truncated_answer_is_an_error(offline: Scene) -> None:
         said = offline.run("get", "--server", url)
     assert (said.code, said.out) == (1, "")
     assert said.err == f"{url} closed the connection (IncompleteRead); check --server\n"
+
+
+def test_a_failure_of_the_daemon_is_no_refusal(tmp_path: Path) -> None:
+    """Other credentials, or another request, would not help. The cause names the file once."""
+    with served_scene(tmp_path) as scene:
+        file, url = tmp_path / "state.db", scene.served.server.url
+        file.rename(tmp_path / "elsewhere.db")
+        said = scene.run("get", "--server", url)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"{url} cannot answer: the state's file {file} was moved, deleted or replaced while ")
+    assert said.err.count(str(file)) == 1
 
 
 def test_the_local_state_is_not_read_for_a_remote_daemon(offline: Scene) -> None:
