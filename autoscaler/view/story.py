@@ -73,10 +73,11 @@ class Line(Document):
 
 def why(decision: Decision) -> str:
     """Return the first line, such as `inflight 13 of 10 -> 2`; before it a pause that prevents nothing. Never empty."""
-    return "; ".join([*(hold.text for hold in _idle_holds(decision)), _cause_and_result(decision)])
+    return "; ".join([*(hold.text for hold in _idle_holds(decision)), cause_and_result(decision)])
 
 
-def _cause_and_result(decision: Decision) -> str:
+def cause_and_result(decision: Decision) -> str:
+    """Return the first line without a pause: `get` names the present one, which may have ended since. Never empty."""
     size, desired = decision.current, decision.desired
     if size is None:
         return f"the size could not be read: {decision.error}"
@@ -100,7 +101,7 @@ def story(record: "Record", last: Mapping[MetricKey, LastValue] = MappingProxyTy
     decision = record.decision
     size, reached = decision.current, decision.desired if decision.written is None else decision.written
     followed = winner(decision)
-    first = _cause_and_result(decision)
+    first = cause_and_result(decision)
     lines = [_line(Kind.WHY, why(decision), size, reached)]
     for each in decision.metrics:
         read = each.name + ":" if each is followed else reading(each) + ","

@@ -26,7 +26,7 @@ from autoscaler.view.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.view.parts import memory_keys, with_parts
 from autoscaler.view.status import ReloadStatus
 from autoscaler.view.steering import PauseDocument, SteeringDocument
-from autoscaler.view.story import why
+from autoscaler.view.story import cause_and_result
 from autoscaler.view.verdict import (
     AutoscalerState,
     direction,
@@ -170,7 +170,7 @@ def summary(
         direction=None if decision is None else direction(decision.current, decision.desired),
         reason=condition and condition.reason,
         message=condition and condition.message,
-        why=None if decision is None else why(decision),
+        why=None if decision is None else cause_and_result(decision),
         current=None if decision is None else decision.current,
         ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,

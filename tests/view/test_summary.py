@@ -25,6 +25,7 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.view.level import Level
+from autoscaler.view.story import why
 from autoscaler.view.summary import AutoscalerList, Summary, summaries, summary
 from autoscaler.view.verdict import AutoscalerState
 from tests.decide.build import CPU_60, QUEUE_15, first_decision, instances, samples, scaler, state, value
@@ -123,6 +124,13 @@ def test_a_pause_that_holds_a_size_is_told_once(direction: Direction, load: int)
     known = History(manual=ManualControls(Pause(direction, "ann", "sale", NOW, None)))
     made = decide(scaler(CPU_60, maximum=10), Observation(state(4), (samples([load] * 4),)), known, NOW)
     assert summary("web", scaler(CPU_60), made, known.manual, configured=True).told.count("by ann") == 1
+
+
+def test_an_ended_pause_is_told_no_more_before_the_next_decision() -> None:
+    known = History(manual=ManualControls(Pause(Direction.BOTH, "ann", "sale", NOW, None)))
+    made = decide(scaler(CPU_60), Observation(state(4), (samples([600] * 4),)), known, NOW)
+    assert "by ann" in why(made)
+    assert "by ann" not in summary("web", scaler(CPU_60), made, FREE, configured=True).told
 
 
 def test_the_reason_for_a_limit_is_shown() -> None:
