@@ -71,7 +71,10 @@ class Cause(NamedTuple):
     may_be_zero: bool = False
     """Whether the missing sample may mean zero, because nothing else is known to be wrong."""
     is_mistake: bool = False
-    """Whether the expression is wrong, so that it has no sample either once the target has started."""
+    """Whether the expression has no sample either once the target has started.
+
+    That is not sure of a name like another: the series of a new service often have names like those of others.
+    """
 
 
 class _Target(msgspec.Struct, rename="camel"):
@@ -194,7 +197,7 @@ class Causes:
             return Cause(f"series {_shortened(name)} have no sample of the last minutes{self._scraped(selector)}")
         near = _nearest(name, names)
         if near is not None:
-            return Cause(f"no series {_shortened(name)}; did you mean {_shortened(near)}?", is_mistake=True)
+            return Cause(f"no series {_shortened(name)}; did you mean {_shortened(near)}?")
         return Cause(f"no series {_shortened(name)}{self._scraped(selector)}")
 
     def _without(self, name: str, matcher: Matcher) -> Cause:
@@ -276,7 +279,7 @@ def _other_values(what: str, label: str, wanted: str, values: Sequence[str]) -> 
         return Cause(f"{said}, nor the label {label} at all", may_be_zero=True)
     near = difflib.get_close_matches(wanted[:200], values[:_MAX_COMPARED])
     if near:
-        return Cause(f'{said}; did you mean "{_shortened(near[0])}"?', is_mistake=True)
+        return Cause(f'{said}; did you mean "{_shortened(near[0])}"?')
     return Cause(f"{said}; its values: {_listed(values)}", may_be_zero=True)
 
 

@@ -1,16 +1,14 @@
 """The one way to a document: the daemon's endpoint; where no daemon answers, the same endpoint here, on the state."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from shlex import quote
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import typer
 
 from autoscaler.cli.find_daemon import servers, state_place
-from autoscaler.cli.options import TYPED, Where
+from autoscaler.cli.options import Where
 from autoscaler.cli.output import exit_on_error, warn
 from autoscaler.cli.server import Refused, Server, ServerDown, SocketRefused
 from autoscaler.errors import AutoscalerError, ServerError
@@ -23,6 +21,10 @@ if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and with
 
 _Document = TypeVar("_Document", bound="Document")
 _T = TypeVar("_T")
+_OVER_THE_SOCKET: Final = (
+    "run this command on the daemon's machine, as root or a user of its control socket, with --config.file and without "
+    "--server and $AUTOSCALER_SERVER"
+)
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def asking(ctx: typer.Context, *, hosts_only: bool = False) -> Iterator["Client"
     `hosts_only`: as of `Client`.
     """
     with exit_on_error(), ExitStack() as closing:
-        yield Client(ctx.obj, closing, typed=ctx.meta[TYPED], hosts_only=hosts_only)
+        yield Client(ctx.obj, closing, hosts_only=hosts_only)
 
 
 class Client:
@@ -41,13 +43,9 @@ class Client:
     Once no daemon has answered, all further documents come from the state.
     """
 
-    def __init__(self, where: Where, closing: ExitStack, *, typed: Sequence[str], hosts_only: bool = False) -> None:
-        """Raises as `servers`.
-
-        `typed`: the command and its arguments, without the options of `where`. `hosts_only`: the command reads only the
-        daemons that share a state; SQLite has none.
-        """
-        self._where, self._closing, self._typed, self._hosts_only = where, closing, typed, hosts_only
+    def __init__(self, where: Where, closing: ExitStack, *, hosts_only: bool = False) -> None:
+        """Raises as `servers`. `hosts_only`: the command reads only the daemons that share a state; SQLite has none."""
+        self._where, self._closing, self._hosts_only = where, closing, hosts_only
         self._servers = list(servers(where))
         self._reads: Reads | None = None
         self._last_cycle: datetime | None = None
@@ -106,7 +104,7 @@ class Client:
                     raise
                 refused = error
             except Refused as error:
-                raise (Refused(f"{error}, or run {self._over_the_socket(server)}") if changes else error) from None
+                raise (Refused(f"{error}, or {_OVER_THE_SOCKET}") if changes else error) from None
             else:
                 self._servers = [server]
                 return answer
@@ -120,19 +118,6 @@ class Client:
         """Return how another daemon is named, but for an option that was given in vain."""
         option = "--config.file, " if self._where.config_file is None else ""
         return f"name it with {option}--server or $AUTOSCALER_SERVER"
-
-    def _over_the_socket(self, server: Server) -> str:
-        """Return what to type for the same change over the control socket of a daemon that refused it over TCP."""
-        from autoscaler.view.status import DaemonStatus  # noqa: PLC0415 - see TYPE_CHECKING above
-
-        config = "FILE"
-        with suppress(ServerError):
-            config = quote(server.get(DaemonStatus, "/status/daemon").configuration)
-        command, *arguments = self._typed
-        unset = "AUTOSCALER_SERVER= " if os.environ.get("AUTOSCALER_SERVER") else ""  # it precedes --config.file
-        words = " ".join([f"autoscaler {command} --config.file {config}", *map(quote, arguments)])
-        what = ", the daemon's configuration" if config == "FILE" else ""
-        return f"`{unset}{words}`{what}, on the daemon's machine, as root or a user of its control socket"
 
     def _open(self, down: ServerDown) -> "Reads":
         """Return the endpoints on the state, and say so."""

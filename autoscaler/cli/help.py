@@ -1,13 +1,13 @@
 """Help texts that show what to type, in the documentation's words, and the options that every question accepts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from autoscaler.cli.options import TYPED, Where
+from autoscaler.cli.options import Where
 
 
 class Command(TyperCommand):
@@ -32,10 +32,7 @@ class Command(TyperCommand):
 
 
 class AskingCommand(Command):
-    """A command that asks the daemon. It accepts the options of Where, and its function gets them as `ctx.obj`.
-
-    `ctx.meta[TYPED]` has the command without them.
-    """
+    """A command that asks the daemon. It accepts the options of Where, and its function gets them as `ctx.obj`."""
 
     def __init__(self, **given: Any) -> None:
         """As the base class."""
@@ -46,21 +43,6 @@ class AskingCommand(Command):
         for option in self._where.params:
             option.hidden = True  # type: ignore[attr-defined]  # they are options
         self.params += self._where.params
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, and note them in the context."""
-        ctx.meta[TYPED] = [self.name, *self._others(args)]
-        return super().parse_args(ctx, args)
-
-    def _others(self, args: Sequence[str]) -> Iterator[str]:
-        """Yield the arguments that are no options of Where, nor their values."""
-        names, remaining = {option.opts[0] for option in self._where.params}, iter(args)
-        for each in remaining:
-            name, equals, _ = each.partition("=")
-            if name not in names:
-                yield each
-            elif not equals:
-                next(remaining, None)
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function."""

@@ -135,8 +135,8 @@ class _Queries:
             text = f"{count(len(answered), 'query', 'queries')} answered"
             text += f", the slowest in {max(answered):.2f} s" if answered else ""
             slow = max(answered, default=0.0) > limit
-            allowed = f"a syncPeriod of {format_duration(shortest)} gives a query at most {limit:.2g} s; raise it"
-            text += f"; {allowed}" if slow else ""
+            allowed = f"a syncPeriod of {format_duration(shortest)} gives a query at most {limit:.2g} s"
+            text += f"; {allowed}; raise it, or write a cheaper expression" if slow else ""
             text += f"; {refused} refused, see below" if refused else ""
             text += f"; {len(failed)} failed: {failed[0]}" if failed else ""
             yield Finding(f"prometheus {name}", text, slow or bool(failed))

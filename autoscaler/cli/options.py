@@ -52,10 +52,6 @@ class Where:
     """The daemon's configuration, which names its control socket and its state; None: the service's."""
 
 
-TYPED: Final = "autoscaler.typed"
-"""Key of the context's `meta`: the command and its arguments, without the options of Where."""
-
-
 OutputForm: TypeAlias = Annotated[Form, typer.Option("-o", "--output", metavar="FORMAT", help="text, json or yaml.")]
 
 

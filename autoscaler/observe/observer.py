@@ -42,7 +42,7 @@ _NOTHING_KNOWN: Final[Mapping[TargetRef, Sightings]] = MappingProxyType({})
 
 
 def query_seconds(cycle_seconds: float) -> float:
-    """Return the longest time that a query may take in a cycle of this time limit."""
+    """Return the longest time that a query may take in a cycle with this time limit, both in seconds."""
     return _SHARE * cycle_seconds
 
 
