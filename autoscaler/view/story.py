@@ -77,7 +77,7 @@ def why(decision: Decision) -> str:
 
 
 def cause_and_result(decision: Decision) -> str:
-    """Return the first line without a pause: `get` names the present one, which may have ended since. Never empty."""
+    """Return the first line without a pause, such as `inflight 13 of 10 -> 2`. Never empty."""
     size, desired = decision.current, decision.desired
     if size is None:
         return f"the size could not be read: {decision.error}"

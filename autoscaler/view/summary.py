@@ -26,7 +26,7 @@ from autoscaler.view.metric import MetricDocument, metrics, unmeasured, unread
 from autoscaler.view.parts import memory_keys, with_parts
 from autoscaler.view.status import ReloadStatus
 from autoscaler.view.steering import PauseDocument, SteeringDocument
-from autoscaler.view.story import cause_and_result
+from autoscaler.view.story import cause_and_result, why
 from autoscaler.view.verdict import (
     AutoscalerState,
     direction,
@@ -170,7 +170,7 @@ def summary(
         direction=None if decision is None else direction(decision.current, decision.desired),
         reason=condition and condition.reason,
         message=condition and condition.message,
-        why=None if decision is None else cause_and_result(decision),
+        why=None if decision is None else _first_line(decision, steering),
         current=None if decision is None else decision.current,
         ready=None if decision is None else decision.ready,
         desired=None if decision is None else decision.desired,
@@ -221,6 +221,11 @@ def summaries(
             failing = {"state": AutoscalerState.FAILING, "level": Level.ERROR, "error": problem}
             found.append(line(None).model_copy(update=failing))
     return found
+
+
+def _first_line(decision: Decision, steering: ManualControls) -> str:
+    """Return the first line of a decision's story, without a pause that has ended or changed since."""
+    return why(decision) if decision.manual == steering else cause_and_result(decision)
 
 
 def _bounds(

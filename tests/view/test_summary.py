@@ -129,6 +129,7 @@ def test_a_pause_that_holds_a_size_is_told_once(direction: Direction, load: int)
 def test_an_ended_pause_is_told_no_more_before_the_next_decision() -> None:
     known = History(manual=ManualControls(Pause(Direction.BOTH, "ann", "sale", NOW, None)))
     made = decide(scaler(CPU_60), Observation(state(4), (samples([600] * 4),)), known, NOW)
+    assert summary("web", scaler(CPU_60), made, known.manual, configured=True).why == why(made)
     assert "by ann" in why(made)
     assert "by ann" not in summary("web", scaler(CPU_60), made, FREE, configured=True).told
 
