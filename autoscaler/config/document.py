@@ -127,8 +127,11 @@ class YamlDocument:
             self._entries[id(node)] = merged | own
         return self._entries[id(node)]
 
-    def _convert(self, node: Node) -> _Known:
-        """Return the node's value. An anchored node precedes its aliases, so recursion is limited by the text."""
+    def _convert(self, node: Node, *, entry: bool = False) -> _Known:
+        """Return the node's value. An anchored node precedes its aliases, so recursion is limited by the text.
+
+        `entry`: it is one of a list's.
+        """
         if id(node) in self._known:
             known = self._known[id(node)]
             if known is None:
@@ -140,16 +143,16 @@ class YamlDocument:
             self._refuse_nul(node)
             known = _Known(_scalar(node), 1, 1)
         elif isinstance(node, SequenceNode):
-            items = [self._convert(item) for item in node.value]
+            items = [self._convert(item, entry=True) for item in node.value]
             known = self._sum(node, [item.value for item in items], items)
         elif isinstance(node, MappingNode):
-            known = self._mapping(node)
+            known = self._mapping(node, entry=entry)
         else:
             raise AssertionError("YAML has three kinds of nodes")
         self._known[id(node)] = known
         return known
 
-    def _mapping(self, node: MappingNode) -> _Known:
+    def _mapping(self, node: MappingNode, *, entry: bool) -> _Known:
         own: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         seen: dict[str, Node] = {}
@@ -161,7 +164,12 @@ class YamlDocument:
             if name is None:
                 continue
             if name in seen:
-                self._add(key, f"{name[:64]!r} is given twice, first on line {self._mark(seen[name])[0]}; remove one")
+                twice = f"{name[:64]!r} is given twice, first on line {self._mark(seen[name])[0]}"
+                if entry and seen[name] is node.value[0][0]:
+                    remedy = f"if another entry of the list begins here, begin it with a dash: `- {name[:64]}:`"
+                    self._add(key, f"{twice}; {remedy}; else remove one")
+                    break  # the entry's other keys are given twice for the same reason
+                self._add(key, f"{twice}; remove one")
             elif _is_merge(key):
                 merged = self._merged(value, part.value)
             else:
@@ -243,8 +251,11 @@ class _TooDeep(Exception):
 
 
 _OF_COLONS: Final = "mapping values are not allowed"
-_OF_INDENTATION: Final = ("did not find expected '-' indicator", "did not find expected key", _OF_COLONS)
+_OF_KEYS: Final = "did not find expected key"
+_OF_INDENTATION: Final = ("did not find expected '-' indicator", _OF_KEYS, _OF_COLONS)
 """The beginnings of libyaml's messages that usually mean wrong indentation."""
+DASH: Final = "with a dash, as in `- name: web`"
+"""How an entry of a list begins."""
 _OF_BRACKETS: Final = "did not find expected ',' or"
 """That of a bracket that is not closed, or that belongs to a text."""
 _OF_QUOTES: Final = "found unexpected end of stream"
@@ -309,7 +320,9 @@ def _remedy(error: yaml.MarkedYAMLError, text: str) -> str:
     if problem.startswith(_OF_COLONS) and _PROMQL.search(line):
         return "put the expression in quotes, because it holds a colon and a space"
     if problem.startswith(_OF_INDENTATION):
-        return "indent the line as its neighbours are"
+        listed = problem != _OF_KEYS or line.lstrip(" ").startswith("- ")
+        dash = f", or begin each entry of the list {DASH}" if listed else ""
+        return f"indent the line as its neighbours are{dash}"
     if problem.startswith(_OF_BRACKETS):
         first = mark if error.context_mark is None else error.context_mark
         since = "\n".join(lines[first.line : mark.line + 1]) if first is not None and mark is not None else ""

@@ -1,6 +1,6 @@
 """Reads each source, query and autoscaler of a file by itself, so that a wrong one hides no warning of the others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,19 +29,27 @@ class Entries:
 def read_entries(value: Mapping[str, Any], scope: Scope, problems: Problems) -> Entries:
     """The entries in `value`, the plain value of a file. Adds what is wrong to `problems`."""
 
-    def read(model: type[_SectionT], section: Any, *loc: str) -> dict[Any, _SectionT]:
-        items = (
-            section.items() if isinstance(section, dict) else enumerate(section) if isinstance(section, list) else ()
-        )
-        found = {name: problems.read(model, entry, (*loc, name), scope) for name, entry in items}
+    def read(model: type[_SectionT], entries: Iterable[tuple[Any, Any]], *loc: str) -> dict[Any, _SectionT]:
+        found = {name: problems.read(model, entry, (*loc, name), scope) for name, entry in entries}
         return {name: entry for name, entry in found.items() if entry is not None}
 
     given, shared = value.get("prometheus"), value.get("schedules")
-    sources = DEFAULT_SOURCES if given is None else read(PrometheusSource, given, "prometheus")
+    sources = DEFAULT_SOURCES if given is None else read(PrometheusSource, _named(given), "prometheus")
     schedules = {
-        name: list(read(EntryKeys, entries, "schedules", name).values())
-        for name, entries in (shared.items() if isinstance(shared, dict) else ())
+        name: list(read(EntryKeys, _listed(entries), "schedules", name).values())
+        for name, entries in _named(shared)
         if isinstance(entries, list)
     }
-    queries = read(SharedQuery, value.get("queries"), "queries")
-    return Entries(sources, queries, read(Autoscaler, value.get("autoscalers"), "autoscalers"), schedules)
+    queries = read(SharedQuery, _named(value.get("queries")), "queries")
+    autoscalers = read(Autoscaler, _listed(value.get("autoscalers")), "autoscalers")
+    return Entries(sources, queries, autoscalers, schedules)
+
+
+def _named(section: Any) -> Iterable[tuple[str, Any]]:
+    """Return the entries of a mapping. A section of another form is one problem, not one for each of its entries."""
+    return section.items() if isinstance(section, dict) else ()
+
+
+def _listed(section: Any) -> Iterable[tuple[int, Any]]:
+    """Return the entries of a list, likewise."""
+    return enumerate(section) if isinstance(section, list) else ()

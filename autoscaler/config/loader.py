@@ -87,13 +87,14 @@ class Sections(NamedTuple):
 def sections_of(path: Path, document: YamlDocument, problems: Problems) -> Sections:
     """Return the sections of a file that is a mapping. Each is checked by itself, and its problems go to `problems`."""
     folder, value = path.absolute().parent, document.value
-    connections = read_connections(_mapping(value, "adapters"), folder, problems)
+    adapters = _mapping(value, "adapters")
+    connections = read_connections(adapters, folder, problems)
     scope: Scope = {
         "folder": folder,
-        "prometheus": frozenset(_mapping(value, "prometheus") or [DEFAULT_SOURCE]),
+        "prometheus": _mapping(value, "prometheus") or {DEFAULT_SOURCE},
         "queries": _mapping(value, "queries"),
         "expressions": Parser(),
-        "adapters": connections.types,
+        "adapters": connections.types or adapters,
         "schedules": _mapping(value, "schedules"),
     }
     entries = read_entries(value, scope, problems)
@@ -159,9 +160,22 @@ def _operators(file: File, document: YamlDocument) -> Iterator[Operator]:
 
 
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A section, for the names in it; one of another form is reported elsewhere."""
+    """A section, for the names in it; one of another form is reported elsewhere, and may mean any name."""
     section = value.get(key)
-    return section if isinstance(section, dict) else {}
+    return section if isinstance(section, dict) else {} if section is None else _AnyName()
+
+
+class _AnyName(dict[str, Any]):
+    """The names of a section whose form is wrong. No reference to it is a further problem."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> None:
+        return None
 
 
 @contextmanager

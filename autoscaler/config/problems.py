@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from autoscaler.config.document import BLOCK_STYLE, FLOAT, INT, YamlDocument
+from autoscaler.config.document import BLOCK_STYLE, DASH, FLOAT, INT, YamlDocument
 from autoscaler.errors import Problem
 from autoscaler.fields.find_values import Loc, keys_of
 from autoscaler.fields.types import suggest
@@ -195,7 +195,9 @@ def _remedy(expected: str, value: Any, loc: Loc) -> str:
         case int() | float() if expected == "a text":
             return "write it in quotes"
         case dict() if expected == "a list":
-            return "begin each of its entries with a dash, as in `- name: web`"
+            return f"begin each of its entries {DASH}"
+        case [dict(), *_] if expected == "a mapping":
+            return "write its keys without dashes"
     return _FORMS.get(expected, f"write {expected}")
 
 

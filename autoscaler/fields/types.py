@@ -50,7 +50,7 @@ class Scope(TypedDict):
 
     folder: Path
     """What paths are relative to."""
-    prometheus: frozenset[str]
+    prometheus: Collection[str]
     queries: Mapping[str, Any]
     """The plain values of the shared queries."""
     expressions: promql.Parser
