@@ -3,60 +3,24 @@
 An autoscaler that fails in a stage is left out of the later stages. The others continue.
 """
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final, Protocol
+from datetime import timedelta
+from typing import Final
 
+from msgspec.structs import replace
+
+from autoscaler.act import Actuator
+from autoscaler.clock import Clock
 from autoscaler.decide import apply_outcome, decide
+from autoscaler.drain import Drainer
 from autoscaler.isolation import each, without
 from autoscaler.limits.connection_limits import apply_limits
-from autoscaler.model import Autoscaler, Call, Decision, History, LimitUsage, Observed, Outcome, ShardName
-
-
-class Ports(Protocol):
-    """What the cycle needs from the rest of the daemon. Mappings have the autoscaler's name as key."""
-
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """Observe one batch: every distinct query once, every target once. A failure is a value in an observation.
-
-        Raises StateError if sightings cannot be read, and LateError if the observation is too old.
-        """
-
-    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """Return each autoscaler's history. Raises StateError. Access to a damaged history raises its own error."""
-
-    def standing(self, now: datetime) -> LimitUsage:
-        """Return how far the connection's limits are used. Raises StateError.
-
-        The result includes the targets with an earlier write under way, to which this cycle writes nothing.
-        """
-
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Commit what is about to be written, in one transaction. Raises StateError; then nothing is written.
-
-        Returns the autoscalers whose intent could not be committed, with the reason. They are not written. The same
-        applies if others used up the limits since `standing`.
-        """
-
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Write each decision that has a change, or propose it in a dry run. Returns an outcome for each change."""
-
-    def record(
-        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
-    ) -> Mapping[str, Exception]:
-        """Commit the result, in one transaction. Raises StateError.
-
-        Returns the autoscalers whose result could not be committed, with the reason. Their intents stay unfinished
-        writes.
-        """
-
-    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Let the drains that these recorded decisions have under way begin or go on, outside of the cycle."""
-
-    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Report decisions without a write to back ends that record decisions. Nothing depends on it."""
-
+from autoscaler.model import Autoscaler, Call, Decision, Observed, Outcome, ShardName, TargetRef
+from autoscaler.observe import Observer
+from autoscaler.record import Ledger
 
 _NO_SHARD: Final = ShardName("")
 
@@ -85,22 +49,81 @@ class CycleResult:
     """Time from its start to its end."""
 
 
+@dataclass(slots=True)
+class Ports:
+    """What the cycles of one shard use. Mappings have the autoscaler's name as key."""
+
+    observer: Observer
+    ledger: Ledger
+    actuator: Actuator
+    drainer: Drainer
+    clock: Clock
+    lease_seconds: Callable[[], float] = lambda: math.inf
+    """Returns the seconds until the lease ends, after which another daemon may write."""
+
+    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
+        """Claim what the shard scales and read its memory, then observe. A failure is a value in an observation.
+
+        Raises StateError if sightings cannot be read, and LateError if the observation is too old.
+        """
+        if call.moment is not None:
+            self.ledger.follow_clock(call.moment)
+        self.ledger.claim()
+        known = self.ledger.sightings({scaler.target for scaler in scalers})
+        observed = self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
+        return self._with_reports(scalers, observed)
+
+    def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
+        """Write, or propose in a dry run, until the deadline or the end of the lease. `busy`: as for `Actuator.act`.
+
+        Returns an outcome for each change.
+        """
+        deadline = min(call.deadline, self.clock.monotonic() + self.lease_seconds())
+        return self.actuator.act(decisions, dataclasses.replace(call, deadline=deadline), busy)
+
+    def drain(self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+        """Let the drains that these recorded decisions have under way begin or go on, outside of the cycle.
+
+        Drains of targets that another shard serves stop.
+        """
+        self.drainer.drop({scaler.target for name, scaler in scalers.items() if name in self.ledger.unheld})
+        self.drainer.follow(scalers, observed, decisions)
+
+    def _with_reports(self, scalers: Sequence[Autoscaler], observed: Observed) -> Observed:
+        """Return the observation with the present state of the targets' drains."""
+        reports = {scaler.name: self.drainer.reports(scaler.target) for scaler in scalers}
+        seen = observed.observations
+        told = {name: replace(seen[name], drains=found) for name, found in reports.items() if found}
+        return replace(observed, observations={**seen, **told}) if told else observed
+
+    def _civil_ahead(self, scalers: Sequence[Autoscaler]) -> timedelta:
+        """Return by how much the database's clock is ahead of this host's, in whole seconds; 0 on SQLite.
+
+        A leader then opens and closes schedules when its predecessor would have.
+        """
+        if not any(rule.by_calendar for scaler in scalers for rule in scaler.rules):
+            return timedelta(0)
+        civil = self.ledger.database_time()
+        return timedelta(0) if civil is None else timedelta(seconds=int((civil - self.clock.now()).total_seconds()))
+
+
 def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> CycleResult:
     """Run one cycle. Raises StateError, and what a port raises for the whole batch."""
-    broken = dict[str, Exception]()
+    broken, by_name = dict[str, Exception](), {scaler.name: scaler for scaler in scalers}
     observed = ports.observe(scalers, call)
-    history = ports.recall(scalers)
+    history = ports.ledger.recall(scalers)
     seen = observed.observations
     decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
+    busy = ports.actuator.busy()  # before the intents, which would replace those of writes that can still arrive
     # the connection's limits apply to all decisions together
-    limited = apply_limits(decisions, history, ports.standing(call.now), call.now)
-    broken |= ports.intend(limited.decisions)  # committed before the first write
+    limited = apply_limits(decisions, history, ports.ledger.standing(call.now, busy), call.now)
+    broken |= ports.ledger.intend(limited.decisions, busy)  # committed before the first write
     intended = without(limited.decisions, broken)
-    outcomes = ports.act(intended, call)
+    outcomes = ports.act(intended, call, busy)
     concluded = each(intended, lambda made: apply_outcome(made, outcomes.get(made.name)), broken)
-    broken |= ports.record(scalers, observed, concluded)
+    broken |= ports.ledger.record(by_name, observed, concluded)
     recorded = without(concluded, broken)
-    ports.drain(scalers, observed, recorded)
-    ports.announce(recorded, call)
+    ports.drain(by_name, observed, recorded)
+    ports.actuator.announce(recorded, call)
     unrecorded = {name: outcomes[name] for name in broken if name in outcomes}
     return CycleResult(recorded, broken, unrecorded, limited.removals_left, limited.total, observed.seconds)

@@ -51,7 +51,7 @@ class Turns:
 
 
 class Actuator:
-    """Implements `cycle.Ports.act` and `announce` for one shard. Each change has exactly one outcome.
+    """Writes the decisions of one shard, and announces them. Each change has exactly one outcome.
 
     It lives as long as its shard, because it remembers which writes waited and which one hangs.
     """
@@ -73,8 +73,6 @@ class Actuator:
         self._logger = logger
         self._is_current = is_current
         self._turns = Turns()
-        self.busy = frozenset[TargetRef]()
-        """The result of `begin` in this cycle."""
         self._announcing: Future[None] | None = None
         """The last announcements. They have a thread of their own, because nothing may wait for one that hangs."""
         self._writers = Writers(max(1, _concurrent_writes(adapter) // shards), clock)
@@ -83,22 +81,20 @@ class Actuator:
         """Return whether a write is running in a thread of its own."""
         return self._writers.writing()
 
-    def begin(self) -> frozenset[TargetRef]:
-        """Return the targets with an earlier write under way. `act` writes nothing to them in this cycle.
-
-        Call it before this cycle's intents are committed. An intent would replace the earlier write's, which can still
-        arrive.
-        """
-        self.busy = self._writers.targets()
-        return self.busy
+    def busy(self) -> frozenset[TargetRef]:
+        """Return the targets with an earlier write under way."""
+        return self._writers.targets()
 
     def overdue_seconds(self) -> float:
         """Return for how long a write in its own thread is past its deadline; 0 if none is."""
         return self._writers.overdue_seconds()
 
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+    def act(
+        self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef] = frozenset()
+    ) -> Mapping[str, Outcome]:
         """Return the outcome of each decision with a change, by autoscaler name; `Proposed` in a dry run.
 
+        `busy`: targets to which nothing is written, because an earlier write was under way before the intents.
         Failures are values. A change that the deadline leaves no time for is TargetDeferred. Raises StaleLedger, before
         the next write, if another shard has taken over.
         """
@@ -108,7 +104,7 @@ class Actuator:
             for made in live
             if (change := made.change) is not None
         ]
-        written = self._writers.run(jobs, call, self.busy)
+        written = self._writers.run(jobs, call, busy)
         for decision in decisions:
             self._turns.note(decision, written.get(decision.name))
         return {

@@ -47,7 +47,7 @@ def query_seconds(cycle_seconds: float) -> float:
 
 
 class Observer:
-    """`cycle.Ports.observe` of one shard, one batch at a time.
+    """Observes the autoscalers of one shard, one batch at a time.
 
     It is immutable; different sources need a new observer.
     """

@@ -1,4 +1,4 @@
-"""The memory of one shard's autoscalers: the record half of the cycle's `Ports`.
+"""The memory of one shard's autoscalers.
 
 A ledger belongs to one epoch of its shard. Each commit first checks that the epoch is still the newest
 (`fence`), so a cycle that continues after its shard was superseded commits nothing.

@@ -1,29 +1,17 @@
 """One running shard: its adapter, its ledger, and the ports of its cycles."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import structs
-
 from autoscaler.act import Actuator
 from autoscaler.clock import Clock
+from autoscaler.cycle import Ports
 from autoscaler.drain import Drainer
 from autoscaler.logger import Logger
 from autoscaler.metrics import Metrics, metered
-from autoscaler.model import (
-    Autoscaler,
-    Call,
-    ConnectionLimits,
-    Decision,
-    History,
-    LimitUsage,
-    Observed,
-    Outcome,
-    ShardName,
-)
+from autoscaler.model import Autoscaler, ConnectionLimits, ShardName
 from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
 from autoscaler.record import Ledger
 from autoscaler.runtime.building import BuiltAdapter
@@ -33,84 +21,6 @@ from autoscaler.schedule import Shard, Work
 
 _HANGS_AFTER_PERIODS: Final = 3
 """Periods past its deadline after which a shard is superseded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Implements `cycle.Ports` for one shard."""
-
-    observer: Observer
-    ledger: Ledger
-    actuator: Actuator
-    clock: Clock
-    leadership: Leadership | None = None
-    """None: no other daemon shares the state."""
-    drainer: Drainer | None = None
-    """None: no instance is drained."""
-
-    def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
-        """Claim what the shard scales and read its memory, then observe."""
-        if call.moment is not None:
-            self.ledger.follow_clock(call.moment)
-        self.ledger.claim()
-        known = self.ledger.sightings({scaler.target for scaler in scalers})
-        observed = self.observer.observe(scalers, call, known, self._civil_ahead(scalers))
-        return self._with_reports(scalers, observed)
-
-    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        """Return the histories in the ledger."""
-        return self.ledger.recall(scalers)
-
-    def standing(self, now: datetime) -> LimitUsage:
-        """Return the ledger's standing, with the targets that have an earlier write under way."""
-        return self.ledger.standing(now, self.actuator.begin())
-
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        """Commit the intents in the ledger."""
-        return self.ledger.intend(decisions, self.actuator.busy)
-
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        """Write through the adapter until the deadline or the end of the lease."""
-        if self.leadership is not None:  # after the lease another daemon may write
-            left = self.clock.monotonic() + self.leadership.seconds_left()
-            call = replace(call, deadline=min(call.deadline, left))
-        return self.actuator.act(decisions, call)
-
-    def record(
-        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
-    ) -> Mapping[str, Exception]:
-        """Commit the result in the ledger."""
-        return self.ledger.record({scaler.name: scaler for scaler in scalers}, observed, decisions)
-
-    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Hand over the drains that are recorded as under way; leave those of targets that another shard serves."""
-        if self.drainer is None:
-            return
-        self.drainer.drop({scaler.target for scaler in scalers if scaler.name in self.ledger.unheld})
-        self.drainer.follow({scaler.name: scaler for scaler in scalers}, observed, decisions)
-
-    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        """Announce through the adapter."""
-        self.actuator.announce(decisions, call)
-
-    def _with_reports(self, scalers: Sequence[Autoscaler], observed: Observed) -> Observed:
-        """Return the observation with the present state of the targets' drains."""
-        if self.drainer is None:
-            return observed
-        reports = {scaler.name: self.drainer.reports(scaler.target) for scaler in scalers}
-        seen = observed.observations
-        told = {name: structs.replace(seen[name], drains=found) for name, found in reports.items() if found}
-        return structs.replace(observed, observations={**seen, **told}) if told else observed
-
-    def _civil_ahead(self, scalers: Sequence[Autoscaler]) -> timedelta:
-        """Return by how much the database's clock is ahead of this host's, in whole seconds; 0 on SQLite.
-
-        A leader then opens and closes schedules when its predecessor would have.
-        """
-        if not any(rule.by_calendar for scaler in scalers for rule in scaler.rules):
-            return timedelta(0)
-        civil = self.ledger.database_time()
-        return timedelta(0) if civil is None else timedelta(seconds=int((civil - self.clock.now()).total_seconds()))
 
 
 class RunningShard:
@@ -139,7 +49,7 @@ class RunningShard:
         self.adapters: Final = built.adapters
         self.shard: Final = shard
         self.wanted = wanted
-        self._leadership = leadership
+        self._lease_seconds = (lambda: math.inf) if leadership is None else leadership.seconds_left
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
@@ -231,7 +141,7 @@ class RunningShard:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator, self._clock, self._leadership, self._drainer)
+        ports = Ports(observer, self._ledger, self._actuator, self._drainer, self._clock, self._lease_seconds)
         begin = partial(self._begin, tuple(scalers), self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 

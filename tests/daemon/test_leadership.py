@@ -10,11 +10,11 @@ import pytest
 
 from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
+from autoscaler.cycle import Ports
 from autoscaler.errors import AdapterError, StateError
-from autoscaler.model import Call, Decision, Outcome, ShardName
+from autoscaler.model import Call, Decision, Outcome, ShardName, TargetRef
 from autoscaler.record import Ledger
 from autoscaler.runtime.building import BuiltAdapter
-from autoscaler.runtime.running_shard import Ports
 from autoscaler.runtime.wanted import WantedAdapter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.daemon.leading import NAMES, OF, FakeLease, Member, member
@@ -265,7 +265,7 @@ def test_a_hanging_write_of_a_former_leader_is_abandoned(one: Member, monkeypatc
 class Writing:
     """Stands for the actuator. Keeps the call of each write."""
 
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+    def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
         self.call = call
         return {}
 
@@ -273,10 +273,10 @@ class Writing:
 def test_a_write_must_end_before_the_lease(lease: FakeLease, log: RecordingLogger) -> None:
     """Then a successor may write."""
     lease.generation, leadership, actuator, unused = "first", lease.leadership(log), Writing(), cast("Any", None)
-    ports = Ports(unused, unused, cast("Actuator", actuator), SystemClock(), leadership)
+    ports = Ports(unused, unused, cast("Actuator", actuator), unused, SystemClock(), leadership.seconds_left)
 
     def deadline(of_cycle: float) -> float:
-        ports.act((), Call(NOW, of_cycle))
+        ports.act((), Call(NOW, of_cycle), frozenset())
         return actuator.call.deadline
 
     lease.left = 6.0

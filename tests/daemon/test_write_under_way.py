@@ -10,7 +10,8 @@ import pytest
 
 from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
-from autoscaler.cycle import reconcile
+from autoscaler.cycle import Ports, reconcile
+from autoscaler.drain import Drainer
 from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -38,7 +39,6 @@ from autoscaler.model import (
 )
 from autoscaler.observe import Observer
 from autoscaler.record import Retention, State
-from autoscaler.runtime.running_shard import Ports
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.waiting import PATIENCE_SECONDS, until
@@ -104,7 +104,8 @@ class Daemon:
         self.actuator = Actuator(self.back, SystemClock(), RecordingLogger())
         self.seen = Seen(self.back)
         ledger = self.state.ledger("fleet")
-        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, SystemClock())
+        drainer = Drainer(self.back, {}, SystemClock(), RecordingLogger())
+        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, drainer, SystemClock())
 
     def cycle(self, jobs: int, *, seconds: float = 30) -> Decision:
         self.seen.jobs, self.now = jobs, self.now + timedelta(seconds=15)
@@ -144,12 +145,12 @@ def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daem
     """The daemon dies in a cycle that wants 9. The state has only the intent of 8, which is under way."""
 
     class Dying(Ports):
-        def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+        def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
             raise KeyboardInterrupt
 
     daemon.cycle(8, seconds=5)
     ports = daemon.ports
-    daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.clock)
+    daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.drainer, ports.clock)
     with pytest.raises(KeyboardInterrupt):
         daemon.cycle(20)
     daemon.lands()
@@ -163,13 +164,12 @@ def test_after_a_write_that_ends_between_intent_and_write_the_next_cycle_writes(
     daemon.cycle(8, seconds=5)
 
     class Landing(Ports):
-        def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-            broken = super().intend(decisions)
+        def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
             daemon.lands()
-            return broken
+            return super().act(decisions, call, busy)
 
     ports = daemon.ports
-    daemon.ports = Landing(ports.observer, ports.ledger, ports.actuator, ports.clock)
+    daemon.ports = Landing(ports.observer, ports.ledger, ports.actuator, ports.drainer, ports.clock)
     assert isinstance(daemon.cycle(20).outcome, TargetDeferred)
     assert daemon.back.size == 8
     daemon.ports = ports

@@ -6,11 +6,14 @@ from typing import Any, cast
 
 import pytest
 
+from autoscaler.cycle import Ports
+from autoscaler.drain import Drainer
 from autoscaler.model import Call, History, Observed, Recommendation, Rules, Sighting, later
 from autoscaler.observe import Observer
 from autoscaler.record import Ledger
 from autoscaler.rules.schedules import Schedules
-from autoscaler.runtime.running_shard import Ports
+from autoscaler.target import Adapter
+from autoscaler.target.contract import RecordingLogger
 from autoscaler.windows import ScheduleEntry
 from tests.clocks import FakeClock
 from tests.record.conftest import Opener
@@ -273,9 +276,10 @@ def test_a_slow_observation_makes_nothing_older(hosts: Hosts) -> None:
     hosts.advance(60)
     second.turn()
     moment, unused = second.clock.moment(), cast("Any", None)
-    ports = Ports(cast("Observer", Slow(hosts)), second.ledger(), unused, second.clock)
+    drainer = Drainer(Adapter(), {}, second.clock, RecordingLogger())
+    ports = Ports(cast("Observer", Slow(hosts)), second.ledger(), unused, drainer, second.clock)
     ports.observe([scaler()], Call(moment.now, 0, moment))
-    (known,) = ports.recall([scaler()])["web"].hpa.recommendations
+    (known,) = ports.ledger.recall([scaler()])["web"].hpa.recommendations
     assert (moment.now - known.at).total_seconds() == 60
 
 
@@ -295,7 +299,8 @@ def test_schedules_follow_the_databases_clock(hosts: Hosts) -> None:
     """All daemons that share a state open schedules at the same time. Without schedules they do not read its clock."""
     host, observer, unused = hosts.start(wrong_by=-3600), AskedFor(), cast("Any", None)
     host.turn()
-    ports = Ports(cast("Observer", observer), host.ledger(), unused, host.clock)
+    drainer = Drainer(Adapter(), {}, host.clock, RecordingLogger())
+    ports = Ports(cast("Observer", observer), host.ledger(), unused, drainer, host.clock)
     moment = host.clock.moment()
     office = ScheduleEntry("office", "UTC", "0 8 * * *", timedelta(hours=1), min_replicas=3)
     for schedules, ahead in (([Schedules((office,))], 3600), ([], 0)):

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
+from autoscaler.cycle import Ports
 from autoscaler.model import (
     WITHOUT_LIMITS,
     Autoscaler,
@@ -52,10 +53,14 @@ class _Histories(dict[str, History]):
         raise self._damaged[name]
 
 
-class FakePorts:
-    """Every queue has 3 entries and every size is 1, so each autoscaler writes 3. Counts its calls."""
+class FakePorts(Ports):
+    """Every queue has 3 entries and every size is 1, so each autoscaler writes 3. Counts its calls.
+
+    It stands for its own ledger and actuator.
+    """
 
     def __init__(self, before_observe: Callable[[], None] = lambda: None) -> None:
+        self.ledger = self.actuator = cast("Any", self)
         self.calls: list[str] = []
         self.deadlines: list[float] = []
         self.asked: list[Call] = []
@@ -93,28 +98,31 @@ class FakePorts:
             self._failing("recall"),
         )
 
-    def standing(self, now: datetime) -> LimitUsage:
+    def busy(self) -> frozenset[TargetRef]:
+        return frozenset()
+
+    def standing(self, now: datetime, busy: frozenset[TargetRef]) -> LimitUsage:
         self._called("standing")
         return self.limits
 
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
+    def intend(self, decisions: Sequence[Decision], busy: frozenset[TargetRef]) -> Mapping[str, Exception]:
         self._called("intend")
         return self._failing("intend")
 
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
+    def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
         self._called("act")
         changes = {one.name: one.change.size for one in decisions if one.change is not None}
         self.written += changes
         return {name: Written(size) for name, size in changes.items()}
 
     def record(
-        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
+        self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]
     ) -> Mapping[str, Exception]:
         self._called("record")
         self.recorded += [one.name for one in decisions if one.name not in self._failing("record")]
         return self._failing("record")
 
-    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
+    def drain(self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
         """Nothing leaves."""
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:

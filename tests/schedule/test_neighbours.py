@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from autoscaler.act import Actuator
 from autoscaler.clock import SystemClock
-from autoscaler.cycle import CycleResult, reconcile
+from autoscaler.cycle import CycleResult, Ports, reconcile
 from autoscaler.decide import apply_outcome, decide, remember
+from autoscaler.drain import Drainer
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     MAX_SIZE,
@@ -32,11 +33,9 @@ from autoscaler.model import (
     Instance,
     InstanceReading,
     Limits,
-    LimitUsage,
     MetricType,
     Observation,
     Observed,
-    Outcome,
     PendingWrite,
     Phase,
     Recommendation,
@@ -197,17 +196,32 @@ class Fleet(Adapter):
         return outcome
 
 
-class Shard:
+class Remembering:
+    """A ledger with given histories of the neighbours."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.histories: dict[str, Any] = {}
+        self.recalled: Mapping[str, History] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ledger, name)
+
+    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
+        self.recalled = dict(self.ledger.recall(scalers)) | self.histories
+        return self.recalled
+
+
+class Shard(Ports):
     """Ports over a real connection, actuator and ledger, with given readings and histories of the neighbours."""
 
     def __init__(self, ledger: Ledger, clock: FakeClock) -> None:
         self.fleet, log = Fleet(), RecordingLogger()
-        self.ledger = ledger
+        self.memory = Remembering(ledger)
         self.connection = Connection("fleet", self.fleet, SystemClock(), log)
-        self.actuator = Actuator(self.fleet, clock, log)
+        actuator, drainer = Actuator(self.fleet, clock, log), Drainer(self.fleet, {}, clock, log)
+        super().__init__(cast("Any", None), cast("Ledger", self.memory), actuator, drainer, clock)
         self.readings: dict[str, Any] = {}
-        self.histories: dict[str, Any] = {}
-        self.recalled: Mapping[str, History] = {}
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         within = replace(call, deadline=SystemClock().monotonic() + 30)
@@ -216,30 +230,6 @@ class Shard:
             {each.name: Observation(found[each.target], self.readings[each.name]) for each in scalers}
         )
         return self.observed
-
-    def recall(self, scalers: Sequence[Autoscaler]) -> Mapping[str, History]:
-        self.recalled = dict(self.ledger.recall(scalers)) | self.histories
-        return self.recalled
-
-    def standing(self, now: datetime) -> LimitUsage:
-        return self.ledger.standing(now)
-
-    def intend(self, decisions: Sequence[Decision]) -> Mapping[str, Exception]:
-        return self.ledger.intend(decisions)
-
-    def act(self, decisions: Sequence[Decision], call: Call) -> Mapping[str, Outcome]:
-        return self.actuator.act(decisions, call)
-
-    def record(
-        self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]
-    ) -> Mapping[str, Exception]:
-        return self.ledger.record({each.name: each for each in scalers}, observed, decisions)
-
-    def drain(self, scalers: Sequence[Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Nothing leaves."""
-
-    def announce(self, decisions: Sequence[Decision], call: Call) -> None:
-        self.actuator.announce(decisions, call)
 
 
 class ThreeAutoscalers:
@@ -258,13 +248,13 @@ class ThreeAutoscalers:
         shard.fleet.states = {name: each.state for name, each in around.items()} | {"good": good_state(size)}
         shard.fleet.outcomes = {name: each.outcome for name, each in around.items() if each.outcome}
         shard.readings = {name: each.readings for name, each in around.items()} | {"good": mine}
-        shard.histories = {name: each.history for name, each in around.items() if each.history}
+        shard.memory.histories = {name: each.history for name, each in around.items() if each.history}
         done = reconcile(SCALERS, Call(now, self.clock.monotonic() + 15), shard)
-        known = shard.recalled["good"]
+        known = shard.memory.recalled["good"]
         alone = decide(good, Observation(good_state(size), mine), known, now)
         alone = alone if alone.change is None else apply_outcome(alone, Written(alone.change.size))
         assert [made for made in done.decisions if made.name == "good"] == [alone]
-        assert shard.ledger.recall([good])["good"] == remember(good, known, alone)
+        assert shard.memory.ledger.recall([good])["good"] == remember(good, known, alone)
         assert {*done.broken, *(made.name for made in done.decisions)} == set(NAMES)
         return done
 
