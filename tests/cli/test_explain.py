@@ -7,6 +7,10 @@ from urllib.parse import quote, unquote
 
 import pytest
 
+from autoscaler.cli.explain import explanation
+from autoscaler.layout import Screen
+from autoscaler.view.explanation import Explanation
+from autoscaler.view.story import Kind
 from tests.cli.scene import Scene, ServedScene
 
 
@@ -34,6 +38,14 @@ def test_at_selects_the_decision_that_was_in_force(online: ServedScene) -> None:
     assert "asks for" in online.run("explain", "web", "--at", at).lines[2]
     ago = int((datetime.now(UTC) - online.web.now).total_seconds()) + 29
     assert online.run("explain", "web", "--at", f"{ago}s").lines[2] == "cpu 120% of 60% -> 6"
+
+
+def test_nothing_is_said_to_change_a_size_that_nothing_is_known_to_change(online: ServedScene) -> None:
+    found = Explanation.model_validate_json(online.run("explain", "web", "-o", "json").out)
+    told = tuple([line for line in found.story if line.kind is not Kind.AHEAD])
+    lines = explanation(found.model_copy(update={"story": told}), online.web.now, Screen())
+    assert "1.  cpu: within the tolerance of 10 % -> 6" in lines
+    assert "What would change it:" not in lines
 
 
 def times_of(scene: ServedScene) -> dict[str, str]:
@@ -87,6 +99,7 @@ def test_a_time_before_the_first_decision_is_refused(online: ServedScene, offlin
 def test_an_invalid_time_is_refused_with_the_accepted_forms(online: ServedScene, time: str) -> None:
     said = online.run("explain", "web", "--at", time)
     assert said.code == 2
+    assert "Invalid value for --at: " in said.err
     assert "is not a valid time" in said.err
     assert "14:30" in said.err
 

@@ -285,6 +285,14 @@ def test_a_reference_can_replace_fields_of_the_shared_query(load_text: Load) -> 
     )
 
 
+def test_every_part_of_a_target_is_loaded(load_text: Load) -> None:
+    """Two regions of Nomad may have jobs of the same name."""
+    target = "{adapter: a, name: j/g, namespace: shop, region: eu}"
+    head, body = "adapters: {a: {type: nomad}}\n", SCALER.replace("{adapter: a, name: j/g}", target)
+    (only,) = load_text(f"{head}autoscalers:\n  - {body % (EXTERNAL % '{expr: q}', '')}\n").autoscalers
+    assert only.target == model.TargetRef("a", "j/g", "shop", "eu")
+
+
 def test_anchors_and_merge_keys_work(load_text: Load) -> None:
     """A key of the mapping itself takes precedence."""
     settings = load_text(

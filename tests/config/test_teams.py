@@ -322,6 +322,14 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folders: Folders) -> No
         read_team_file(path, seen.mark)
 
 
+def test_a_file_that_is_gone_before_it_is_read_says_why(folders: Folders) -> None:
+    path = folders.write("shop", "web.yaml", scaler("shop-web"))
+    seen = look(folders.teams, folders.grants).files[path]
+    path.unlink()
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        read_team_file(path, seen.mark)
+
+
 def test_files_with_other_names_are_not_read(folders: Folders) -> None:
     """Such as an editor's draft."""
     for name in (".web.yaml.swp", ".web.yaml", "web.yaml~", "README.md", "web.yaml.bak"):

@@ -91,6 +91,17 @@ def test_a_resume_ends_both_or_the_pause_only(served: Served) -> None:
     assert kept(served) == ManualControls()
 
 
+def test_each_change_is_a_line_of_the_log(served: Served) -> None:
+    served.post(f"{WEB}/override", {"maximum": 8, "reason": "sale"})
+    served.post(f"{WEB}/resume", {"pause": False, "reason": "sale ended"})
+    (overridden,), (resumed,) = served.log.named("overridden"), served.log.named("resumed")
+    assert overridden["autoscaler"] == resumed["autoscaler"] == "web"
+    assert (overridden["minimum"], overridden["maximum"]) == (None, 8)
+    assert (overridden["by"], overridden["reason"], overridden["until"]) == (THIS_USER, "sale", None)
+    assert (resumed["pause"], resumed["override"]) == (False, True)
+    assert (resumed["by"], resumed["reason"]) == (THIS_USER, "sale ended")
+
+
 def test_a_pause_does_not_renew_an_expired_override(served: Served) -> None:
     """Both are one value in the state."""
     now = served.daemon.clock.now()

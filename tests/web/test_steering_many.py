@@ -62,6 +62,8 @@ def test_a_resume_lists_the_autoscalers_that_it_changed(fleet: Served) -> None:
     answer = fleet.post(RESUME, {"labelSelector": "team=shop"})
     assert answer.json()["data"] == {"autoscalers": ["web"], "total": 1, "pause": None}
     assert list(kept(fleet)) == ["jobs"]
+    (line,) = fleet.log.named("resumed")
+    assert (line["names"], line["which"], line["by"]) == (("web",), "team=shop", THIS_USER)
     assert fleet.post(RESUME, {"all": True, "override": False}).json()["data"]["total"] == 0
     assert fleet.post(RESUME, {"all": True}).json()["data"]["autoscalers"] == ["jobs"]
     assert kept(fleet) == {}
