@@ -39,6 +39,14 @@ def test_every_operation_and_parameter_is_described(document: dict[str, Any]) ->
             assert all(parameter["description"] for parameter in operation["parameters"]), path
 
 
+def test_a_url_s_parameter_has_the_schema_of_a_given_value(document: dict[str, Any]) -> None:
+    """One that is left out is not null. Its name and description are beside the schema."""
+    for path, operations in document["paths"].items():
+        for each in [each for operation in operations.values() for each in operation["parameters"]]:
+            assert each["schema"].keys().isdisjoint({"title", "description"}), (path, each)
+            assert "null" not in json.dumps(each["schema"]), (path, each)
+
+
 def test_no_module_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Docstrings describe the fields. To read the module of each class for that once took two seconds."""
     read, source_of = list[str](), inspect.getsource
