@@ -216,6 +216,13 @@ class WritesForOthers(Broken):
         super().check(replace(call, is_current=lambda: True))
 
 
+class ChecksAfterItsWrite(Broken):
+    def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        outcome = super().scale(target, change, replace(call, deadline=float("inf"), is_current=lambda: True))
+        self.check(call)
+        return outcome
+
+
 class TakesOutagesForEmptiness(Broken):
     def read(self, name: str) -> Group:
         try:
@@ -297,6 +304,16 @@ class TakesOutagesForEmptiness(Broken):
             WritesForOthers,
             AdapterContract.test_a_write_whose_target_was_taken_over_sends_nothing_more,
             "scale of a target that was taken over",
+        ),
+        (
+            ChecksAfterItsWrite,
+            AdapterContract.test_a_passed_deadline_is_unavailable_at_once,
+            "the observation after calls that were too late differs",
+        ),
+        (
+            ChecksAfterItsWrite,
+            AdapterContract.test_a_write_whose_target_was_taken_over_sends_nothing_more,
+            "the observation after a write of a target that was taken over differs",
         ),
         (
             TakesOutagesForEmptiness,
