@@ -1,10 +1,9 @@
 """The file's sections, apart from metrics, queries and behavior."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, SkipValidation, ValidationInfo, field_validator
+from pydantic import Field, SkipValidation, ValidationInfo, field_validator
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
@@ -32,12 +31,12 @@ from autoscaler.fields.types import (
     SyncPeriod,
     Text,
     Word,
-    absolute,
     scope_of,
 )
 from autoscaler.rules import RULES, with_rule_keys
 from autoscaler.rules.rule import Written
 from autoscaler.rules.schedules import EntryKeys, SharedSchedules
+from autoscaler.target import ConfigPath
 
 
 class Victims(Section):
@@ -166,7 +165,7 @@ class File(Section):
     )
     """Shared schedules by name."""
     autoscalers: tuple[SkipValidation[Autoscaler], ...]
-    autoscalers_dir: Annotated[Path, AfterValidator(absolute)] | None = None
+    autoscalers_dir: ConfigPath | None = None
     """A folder with a folder of autoscalers for each team. Default: there is none."""
     grants: Mapping[Word, Grant] = Field(default_factory=dict)
     """What the autoscalers in a team's folder may have, by the folder's name."""

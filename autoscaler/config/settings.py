@@ -27,11 +27,11 @@ from autoscaler.config.server import ExternalUrl, HeaderName, ParameterName, Ser
 from autoscaler.errors import Problem
 from autoscaler.fields.part import Part
 from autoscaler.fields.queries import SharedQuery
-from autoscaler.fields.types import Count, Flag, PositiveDuration, Size, Text, absolute, at_least, matching, scope_of
+from autoscaler.fields.types import Count, Flag, PositiveDuration, Size, Text, at_least, matching, scope_of
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration, format_size
 from autoscaler.rules.schedules import SharedSchedules
-from autoscaler.target import ExistingPath
+from autoscaler.target import ConfigPath, ExistingPath
 from autoscaler.target.scaled import Identify, Place, identify
 
 _MIN_STATE: Final = 16 * 2**20
@@ -293,8 +293,8 @@ HostName: TypeAlias = Annotated[
 ]
 
 
-def _check_socket(path: Path, info: ValidationInfo) -> Path:
-    socket = normal_path(absolute(path, info))
+def _check_socket(path: Path) -> Path:
+    socket = normal_path(path)
     check_length(socket)
     return socket
 
@@ -309,7 +309,7 @@ class WebSettings(Part):
     """The users who may change things over TCP: from --web.config.file, or common names of client certificates."""
     allowed_hosts: tuple[HostName, ...] = ()
     """Further names that a request's Host header may have, where neither TLS nor users are configured."""
-    control_socket: Annotated[Path, AfterValidator(_check_socket)] | None = None
+    control_socket: Annotated[ConfigPath, AfterValidator(_check_socket)] | None = None
     """The Unix socket of this machine's operators. Default: control/control.sock in $RUNTIME_DIRECTORY, else
     control.sock in the state folder."""
 

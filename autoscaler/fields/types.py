@@ -66,13 +66,6 @@ def scope_of(info: ValidationInfo) -> Scope:
     return cast("Scope", info.context)
 
 
-def absolute(path: Path, info: ValidationInfo) -> Path:
-    """Return a path that is relative to the file's folder as an absolute one."""
-    if path == Path():
-        raise ValueError("the path is empty; write one, or remove it")
-    return Path(scope_of(info)["folder"], path)
-
-
 class Section(AdapterSettings):
     """Base of the file's sections."""
 

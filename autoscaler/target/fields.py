@@ -70,6 +70,12 @@ Duration: TypeAlias = Annotated[
 """A Prometheus duration, at most 100 years: `15s`, `1m30s`, `0`."""
 
 
+def _given(path: object) -> object:
+    if path == "":
+        raise ValueError("the path is empty; write one, or remove it")
+    return path
+
+
 def _resolve(path: Path, info: ValidationInfo) -> Path:
     if "\0" in str(path):
         raise ValueError("the path holds a NUL character, which no file's name can; remove it")
@@ -77,7 +83,7 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
     return Path(folder, path) if folder is not None else path
 
 
-ConfigPath: TypeAlias = Annotated[Path, AfterValidator(_resolve)]
+ConfigPath: TypeAlias = Annotated[Path, BeforeValidator(_given), AfterValidator(_resolve)]
 """A path, relative to the folder of its file (validation context `folder`)."""
 
 

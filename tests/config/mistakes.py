@@ -164,6 +164,8 @@ MISTAKES = {
     "a certificate without key": (NONE + "prometheus: {default: {url: 'http://h', tls: §{certFile: a}}}\n", "prometheus.default.tls.keyFile", "go together"),
     "two ways to authenticate": (NONE + "prometheus: {default: §{url: 'http://h', basicAuth: {username: u, passwordFile: p}, bearerTokenFile: t}}\n", "prometheus.default", "basicAuth and bearerTokenFile are both given; remove one"),
     "an empty path": (NONE + "prometheus: {default: {url: 'http://h', bearerTokenFile: §''}}\n", "prometheus.default.bearerTokenFile", "the path is empty; write one, or remove it"),
+    "an empty path of a socket": (NONE + "web: {controlSocket: §''}\n", "web.controlSocket", "the path is empty; write one, or remove it"),
+    "an empty path of a folder": (NONE + "autoscalersDir: §''\n", "autoscalersDir", "the path is empty; write one, or remove it"),
     "a token and a signature": (NONE + "prometheus: {default: §{url: 'http://h', bearerTokenFile: t, sigv4: {region: eu-west-1}}}\n", "prometheus.default", "bearerTokenFile and sigv4 are both given; remove one"),
     "a signature and a token of a grant": (NONE + "prometheus: {default: §{url: 'http://h', sigv4: {region: eu-west-1}, oauth2: {clientId: c, clientSecretFile: s, tokenUrl: 'http://i'}}}\n", "prometheus.default", "sigv4 and oauth2 are both given; remove one"),
     "a token and its header": (NONE + "prometheus: {default: §{url: 'http://h', bearerTokenFile: t, headers: {authorization: {valueFile: h}}}}\n", "prometheus.default", "bearerTokenFile and the header authorization are both given; remove one"),

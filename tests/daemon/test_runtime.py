@@ -4,6 +4,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from autoscaler.model import MetricType, ShardName, TargetRef, shard_of
 from autoscaler.record import Ledger
 from autoscaler.record.entries import Entry
 from autoscaler.target import AdapterContext, AdapterSettings
+from autoscaler.threads import Stop
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
 from tests.observe.build import metric
 from tests.observe.scripted import scripted
 from tests.replaced import replace
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Section(AdapterSettings):
@@ -127,6 +130,33 @@ def test_an_adapter_that_cannot_be_built_changes_nothing(harness: Harness, fails
     before, beside = harness.built
     assert (before.closed, beside.closed) == (0, 1)
     assert harness.runtime.adapters == ["a"]
+
+
+def test_a_constructor_that_hangs_does_not_end_the_wait_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The constructor of b returns only once the daemon waits for it."""
+    end, waited, wait_for = threading.Event(), threading.Event(), Stop.wait_for
+
+    class Slow(FakeAdapter):
+        def __init__(self, context: AdapterContext[Any]) -> None:
+            (end if context.name == "hangs" else waited).wait(PATIENCE_SECONDS)
+            super().__init__(context)
+
+    def waiting(stop: Stop, future: Future[Any], seconds: float) -> object:
+        if seconds == PATIENCE_SECONDS:
+            waited.set()
+        return wait_for(stop, future, seconds)
+
+    with running_runtime(tmp_path, monkeypatch, Slow, retry_seconds=0.0) as harness:
+        monkeypatch.setattr("autoscaler.runtime.building.BUILD_SECONDS", 0.0)
+        harness.follow({"hangs": Section()}, [on("hangs")])
+        monkeypatch.setattr("autoscaler.runtime.building.BUILD_SECONDS", PATIENCE_SECONDS)
+        monkeypatch.setattr(Stop, "wait_for", waiting)
+        harness.follow({"hangs": Section(), "b": Section()}, [on("hangs"), on("b")])
+        served = harness.served()
+        end.set()
+    assert served == {"b": {"web"}}
 
 
 def test_an_adapter_that_fails_to_close_is_a_warning(harness: Harness) -> None:

@@ -93,7 +93,8 @@ def test_a_file_that_must_exist_has_its_own_type() -> None:
     assert path == Path("/etc/x/token")
 
 
-def test_an_impossible_path_is_an_error() -> None:
-    """Later uses of the path would raise an unexpected error."""
-    with pytest.raises(ValidationError, match="NUL character"):
-        Section.model_validate({"tokenFile": "to\0ken"})
+@pytest.mark.parametrize(("path", "said"), [("to\0ken", "holds a NUL character"), ("", "the path is empty; write one")])
+def test_an_impossible_path_is_an_error(path: str, said: str) -> None:
+    """Later uses of a path with a NUL would raise an unexpected error; an empty one would be the file's folder."""
+    with pytest.raises(ValidationError, match=said):
+        Section.model_validate({"tokenFile": path})
