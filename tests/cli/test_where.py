@@ -12,9 +12,12 @@ import pytest
 from autoscaler import service
 from autoscaler.cli import find_daemon, server
 from autoscaler.cli.options import Where
+from autoscaler.cli.server import Server
 from autoscaler.config import Settings
+from autoscaler.view.status import DaemonStatus
 from autoscaler.web.control import ControlSocket
 from tests.cli.scene import UNREACHABLE, Result, ServedScene, steering
+from tests.waiting import PATIENCE_SECONDS
 from tests.web.serving import Daemon
 
 
@@ -82,7 +85,13 @@ def test_a_daemon_that_hangs_does_not_keep_another_from_being_found(
     file, hung = tmp_path / "running.yaml", tmp_path / "control.sock"
     file.write_text("{}\n")
     monkeypatch.setattr(Daemon, "settings", property(lambda self: replace(_settings(self), path=file)))
-    monkeypatch.setattr(find_daemon, "_LOOK_SECONDS", 0.1)
+    runs = find_daemon.runs
+
+    def quickly_if_hung(server: Server, config: Path) -> DaemonStatus | None:
+        monkeypatch.setattr(find_daemon, "_LOOK_SECONDS", 0.1 if server.socket == hung else PATIENCE_SECONDS)
+        return runs(server, config)
+
+    monkeypatch.setattr(find_daemon, "runs", quickly_if_hung)
     monkeypatch.setattr(find_daemon, "_control_sockets", lambda: [hung, online.served.control_socket])
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(hung))
