@@ -167,7 +167,7 @@ def least_policy(document: str) -> set[str]:
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[AwsServer]:
-    """A server with the launch template `worker`, shared by all tests: moto takes seconds to load EC2's images."""
+    """A server with the launch template `worker`, shared by all tests."""
     with running_aws() as running:
         running.create_launch_template()
         yield running

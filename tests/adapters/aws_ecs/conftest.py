@@ -12,6 +12,7 @@ from adapters.aws_ecs import AwsEcs
 from tests.adapters.aws.connecting import Live, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.ecs_service import EcsService
+from tests.servers.aws.server import IMAGE
 from tests.servers.aws.world import World
 
 __all__ = ["change", "own_environment", "server", "world"]
@@ -67,8 +68,7 @@ class Cloud:
     def register_machine(self, cluster: str) -> str:
         """Register an EC2 instance as the cluster's container instance. Return its private address."""
         ec2 = self.server.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-        (one,) = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
+        (one,) = ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)["Instances"]
         document = json.dumps({"instanceId": one["InstanceId"]})
         self.ecs.create_cluster(clusterName=cluster)
         self.ecs.register_container_instance(cluster=cluster, instanceIdentityDocument=document)

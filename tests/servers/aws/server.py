@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +36,11 @@ ACCOUNT: Final = "123456789012"
 SOMEBODY: Final = "somebody"
 """The access key of the test's own requests, as of another client."""
 REGION: Final = "eu-west-1"
+IMAGE: Final = "ami-0a1b2c3d"
+"""The image of each instance. moto does not check that it exists."""
 _FILTER_VALUES: Final = 200
+_PATIENCE_SECONDS: Final = 600
+"""A busy machine takes minutes for what a quiet one does in a second, and a failed request fails each test of a server."""
 _IN_JSON: Final = ("ecs", "application-autoscaling")
 """Services that speak JSON."""
 
@@ -65,7 +70,7 @@ class AwsServer:
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """Delete groups, services, requests and the world's settings. EC2's images stay, because they load slowly."""
+        """Delete groups, services, requests and the world's settings."""
         for backends in (autoscaling_backends, ecs_backends, applicationautoscaling_backends):
             for account in backends.values():
                 account.reset()
@@ -86,7 +91,7 @@ class AwsServer:
                 endpoint_url=self.url,
                 aws_access_key_id=key,
                 aws_secret_access_key="else",
-                config=Config(retries={"total_max_attempts": 1}),
+                config=Config(retries={"total_max_attempts": 1}, read_timeout=_PATIENCE_SECONDS),
             )
         return self._clients[service, key]
 
@@ -105,10 +110,8 @@ class AwsServer:
 
     def create_launch_template(self) -> None:
         """Create the launch template `worker`, which groups use."""
-        ec2 = self.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-        template = {"ImageId": image, "InstanceType": "m5.large"}
-        ec2.create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
+        template = {"ImageId": IMAGE, "InstanceType": "m5.large"}
+        self.client("ec2").create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
 
     def create_many(self, names: Iterable[str]) -> None:
         """Create empty groups of the launch template `worker`, without a request for each."""
@@ -221,6 +224,7 @@ def running_aws(world: World | None = None, *, port: int = 0) -> Iterator[AwsSer
     server = AwsServer("", world or World(), Faults(""))
     BackendDict.reset()
     with (
+        patch.dict(os.environ, MOTO_EC2_LOAD_DEFAULT_AMIS="false"),  # reading 1,291 images takes seconds
         patch.object(Group, "world", server.world, create=True),
         patch.object(moto.autoscaling.models, "FakeAutoScalingGroup", Group),
         patch.object(autoscaling_backends, "backend", Backend),
