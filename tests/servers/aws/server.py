@@ -40,7 +40,7 @@ IMAGE: Final = "ami-0a1b2c3d"
 """The image of each instance. moto does not check that it exists."""
 _FILTER_VALUES: Final = 200
 _PATIENCE_SECONDS: Final = 600
-"""A busy machine takes minutes for what a quiet one does in a second, and a failed request fails each test of a server."""
+"""A busy machine takes minutes for what a quiet one does in a second. If the first request fails, each test fails."""
 _IN_JSON: Final = ("ecs", "application-autoscaling")
 """Services that speak JSON."""
 
