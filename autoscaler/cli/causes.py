@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from autoscaler.clock import Clock
 from autoscaler.errors import MetricError, QuantityError, bug
-from autoscaler.hpa.proposals import WAKING_METRICS
 from autoscaler.model import Autoscaler, Failure, MetricSpec, Observation, Query, Reading
 from autoscaler.observe.failure import Unsampled, no_sample
 from autoscaler.observe.prometheus import Prometheus
@@ -59,7 +58,7 @@ def _explained(metric: MetricSpec, reading: Reading | Failure, causes: "Mapping[
         return replace(reading, message=f"{what}; the search for the cause failed: {bug(error)}")
     if cause is None:
         return replace(reading, message=f"{what}; query its parts in Prometheus, one by one")
-    zero = cause.may_be_zero and metric.type in WAKING_METRICS
+    zero = cause.may_be_zero and not metric.type.per_instance
     message = f"{what}: {cause.text}{_ZERO if zero else ''}"
     return Failure(message) if cause.is_mistake else replace(reading, message=message)
 

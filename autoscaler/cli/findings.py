@@ -7,7 +7,6 @@ from datetime import datetime
 
 from autoscaler.decide import decide
 from autoscaler.errors import TargetError
-from autoscaler.hpa.proposals import WAKING_METRICS
 from autoscaler.model import (
     Autoscaler,
     Decision,
@@ -96,7 +95,7 @@ def _metric(label: str, outcome: MetricOutcome, reading: Reading | Failure, stat
         told = [f"{against(outcome)}, {outcome.detail} -> {outcome.proposal}", *uncounted(outcome)]
         unmeasured = ["most instances have no usable sample"] if outcome.mostly_missing else []
         return Finding(label, "; ".join([*told, *unmeasured]), outcome.mostly_missing)
-    of_instances = outcome.type not in WAKING_METRICS
+    of_instances = outcome.type.per_instance
     begins = state.not_started and of_instances and isinstance(reading, Unsampled | InstanceReading)
     broken = isinstance(reading, Failure) or state.replicas > 0
     return Finding(label, outcome.error, wrong=broken and not begins)

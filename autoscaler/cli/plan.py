@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from autoscaler.config import Settings
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
-from autoscaler.observe.planner import Planner, lines
-from autoscaler.observe.queries import plan
+from autoscaler.observe.planner import lines
+from autoscaler.observe.queries import Queries
 from autoscaler.quantity import format_duration
 
 
@@ -16,10 +16,10 @@ def plan_lines(settings: Settings) -> Iterator[str]:
     for scaler in settings.autoscalers:
         key = scaler.target.adapter, format_duration(scaler.sync_period)
         batches.setdefault(key, []).append(scaler)
-    planner = Planner()
+    queries = Queries()
     for (adapter, period), scalers in batches.items():
         yield ""
-        found = plan(questions(scalers), settings.prometheus, planner)
+        found = queries.plan(questions(scalers), settings.prometheus, {})
         first, *rest = lines(found)
         yield f"adapter {adapter}, every {period}: {first}"
         for line in rest:

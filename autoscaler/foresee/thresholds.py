@@ -12,7 +12,6 @@ from autoscaler.model import (
     InstanceReading,
     MetricOutcome,
     MetricSpec,
-    MetricType,
     Reading,
     TargetState,
     TargetType,
@@ -81,18 +80,13 @@ def thresholds(
 
 def _settled(spec: MetricSpec, outcome: MetricOutcome, state: TargetState) -> bool:
     """Whether the instances that HPA counts are as many as the size."""
-    if has_samples(spec.type):
+    if spec.type.per_instance:
         weights = {instance.name: instance.weight for instance in state.instances}
         others = sum(weights.get(name, 1) for name in (*outcome.not_ready, *outcome.missing, *outcome.aside))
         return outcome.ready + others == state.replicas
     if spec.target.type is TargetType.AVERAGE_VALUE or state.replicas == 0:
         return True
     return outcome.ready == state.replicas
-
-
-def has_samples(kind: MetricType) -> bool:
-    """Whether the metric has a sample for each instance."""
-    return kind not in (MetricType.OBJECT, MetricType.EXTERNAL)
 
 
 def _totals(reading: Reading, outcome: MetricOutcome) -> Callable[[int], Reading] | None:

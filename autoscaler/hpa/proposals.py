@@ -39,9 +39,6 @@ FAILURE_REASONS: Final[Mapping[MetricType, Reason]] = {
 }
 """Reasons of the condition ScalingActive and of events."""
 
-WAKING_METRICS: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
-"""Metric types that have a value while nothing runs."""
-
 _WORDS: Final = {
     MetricType.RESOURCE: "resource",
     MetricType.CONTAINER_RESOURCE: "container resource",
@@ -61,12 +58,12 @@ def describe(metric: MetricOutcome | MetricSpec) -> str:
 
 def nothing_runs(metric: MetricSpec, state: TargetState) -> bool:
     """Return whether the metric has no value because nothing runs, which is not a failure of its source."""
-    return state.replicas == 0 and metric.type not in WAKING_METRICS
+    return state.replicas == 0 and metric.type.per_instance
 
 
 def can_wake(scaler: Autoscaler) -> bool:
     """Return whether a metric can ask for instances while there are none."""
-    return any(metric.type in WAKING_METRICS for metric in scaler.metrics)
+    return not all(metric.type.per_instance for metric in scaler.metrics)
 
 
 class Measured(Struct, frozen=True, gc=False):

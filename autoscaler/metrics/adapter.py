@@ -1,35 +1,29 @@
 """Measures every call of every adapter."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState
 from autoscaler.target import Adapter
 
-
-class CallMeter(Protocol):
-    """Counts calls of an adapter."""
-
-    def called(
-        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
-    ) -> None:
-        """Count a call for this many targets; `errors` has one for each that failed."""
+Called: TypeAlias = Callable[[str, str, float, Collection[BaseException], int], object]
+"""Counts a call, as `Metrics.called`."""
 
 
-def metered(name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> Adapter:
-    """Return the adapter with its calls counted by `meter`. Its builder closes the original."""
-    return (_MeteredAnnouncer if adapter.implements("announce") else _Metered)(name, adapter, meter, clock)
+def metered(name: str, adapter: Adapter, called: Called, clock: Clock) -> Adapter:
+    """Return the adapter with its calls counted by `called`. Its builder closes the original."""
+    return (_MeteredAnnouncer if adapter.implements("announce") else _Metered)(name, adapter, called, clock)
 
 
 class _Metered(Adapter):
-    def __init__(self, name: str, adapter: Adapter, meter: CallMeter, clock: Clock) -> None:
+    def __init__(self, name: str, adapter: Adapter, called: Called, clock: Clock) -> None:
         self._name = name
         self._adapter = adapter
         self.concurrent_writes = adapter.concurrent_writes
-        self._meter = meter
+        self._called = called
         self._clock = clock
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
@@ -53,7 +47,7 @@ class _Metered(Adapter):
             errors[:] = [error] * targets
             raise
         finally:
-            self._meter.called(self._name, operation, self._clock.monotonic() - began, errors, targets)
+            self._called(self._name, operation, self._clock.monotonic() - began, errors, targets)
 
 
 class _MeteredAnnouncer(_Metered):

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from autoscaler.isolation import each
 from autoscaler.metrics.families import counter, gauge
 from autoscaler.metrics.words import Action, action_of
-from autoscaler.model import Autoscaler, Decision, DrainOutcome, MetricOutcome, MetricTarget, TargetType
+from autoscaler.model import Autoscaler, Decision, DrainOutcome, MetricTarget, TargetType
 from autoscaler.rules.brakes import Brakes, active_brakes
 from autoscaler.rules.drain import DrainRule, drains_of
 
@@ -182,7 +182,7 @@ def _add_decision(found: _Families, made: Decision) -> None:
         of = {**mine, "condition": condition.type, "reason": condition.reason}
         found.add("condition", of, condition.status)
     for metric, labels in zip(made.metrics, _labels(made), strict=True):
-        value = _value(metric)
+        value = None if metric.failed else metric.current
         found.add("metric_value", labels, None if value is None else _in_units(value, metric.target))
         found.add("metric_target", labels, _in_units(metric.target.value, metric.target))
         found.add("metric_failed", labels, metric.failed)
@@ -217,15 +217,6 @@ def _label_names(labels: Sequence[tuple[str, str]]) -> Mapping[str, str]:
             unique, position = f"{name}_conflict{position}", position + 1
         found[unique] = value
     return found
-
-
-def _value(metric: MetricOutcome) -> int | None:
-    """Return the current value in the target's kind; None when the metric failed."""
-    if metric.failed:
-        return None
-    if metric.target.type is TargetType.UTILIZATION:
-        return metric.average_utilization
-    return metric.average_value if metric.target.type is TargetType.AVERAGE_VALUE else metric.value
 
 
 def _in_units(value: int, target: MetricTarget) -> float:

@@ -73,7 +73,7 @@ class MetricOutcome(Struct, frozen=True, gc=False, array_like=True):
         Instances that are pending, start, warm up or leave are not among them.
         """
         counted = self.running
-        if self.error is not None or self.type in (MetricType.OBJECT, MetricType.EXTERNAL) or counted == 0:
+        if self.error is not None or not self.type.per_instance or counted == 0:
             return None
         return len(self.missing) / counted
 

@@ -30,6 +30,11 @@ class MetricType(StrEnum):
     EXTERNAL = "External"
     """A vector that is summed."""
 
+    @property
+    def per_instance(self) -> bool:
+        """Whether the metric has a sample for each instance. Any other has a value while nothing runs."""
+        return self not in (MetricType.OBJECT, MetricType.EXTERNAL)
+
 
 class TargetType(StrEnum):
     """Unit of a metric's target value."""

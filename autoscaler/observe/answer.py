@@ -14,7 +14,7 @@ import msgspec
 
 from autoscaler.errors import MetricError
 from autoscaler.net.answer import decoded as decoded_data
-from autoscaler.observe.failure import QueryError
+from autoscaler.observe.failure import NoValue, QueryFailure
 from autoscaler.observe.planner import Outcome, refused
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.text import plain
@@ -128,7 +128,8 @@ def parse_answer(body: bytes, status: int, at: float, largest: int) -> QueryResu
     """Return the complete result of a query for the time `at`, in seconds since 1970.
 
     Raises NotAnAnswer. Raises MetricError for an error from Prometheus, partial data, samples of another time, or more
-    samples than an answer of `largest` bytes may have. It is a QueryError if the query may be the cause.
+    samples than an answer of `largest` bytes may have. If the query may be the cause, it is a NoValue with a
+    QueryFailure.
     """
     match parse_data(body, status, largest):
         case _Vector(result=samples):
@@ -165,7 +166,7 @@ def decoded_as(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw) -> _T:
 def _raw(body: bytes, status: int, largest: int) -> msgspec.Raw:
     if len(body) > _QUOTES_ALWAYS_READ and body.count(b'"') > max(largest // _BYTES_PER_QUOTE, _QUOTES_ALWAYS_READ):
         more = f"answered with more samples and labels than its maxAnswer has room for; {MORE_ROOM}"
-        raise QueryError(more, Outcome.TOO_LARGE)
+        raise NoValue(QueryFailure(more, Outcome.TOO_LARGE, answered=True))
     if status == HTTPStatus.NOT_FOUND:  # it can come with JSON of the same form, for example from this daemon
         raise NotAnAnswer("it is not a Prometheus, or its API has another path")
     try:
@@ -184,7 +185,7 @@ def _raw(body: bytes, status: int, largest: int) -> msgspec.Raw:
     return answer.data
 
 
-def _error(body: bytes, status: int) -> QueryError | None:
+def _error(body: bytes, status: int) -> NoValue | None:
     """Return the error in any of the forms that servers and proxies write; None if the answer has no such form."""
     try:
         said = _ERROR.decode(body)
@@ -197,19 +198,19 @@ def _error(body: bytes, status: int) -> QueryError | None:
     ours = said.status == "error"
     if not words or not (ours or (status >= HTTPStatus.BAD_REQUEST and status not in REFUSED)):
         return None
-    return QueryError(
-        f"answered HTTP {status}: {plain(words)}", refused(status, kind, text) if ours else Outcome.FAILED
-    )
+    outcome = refused(status, kind, text) if ours else Outcome.FAILED
+    return NoValue(QueryFailure(f"answered HTTP {status}: {plain(words)}", outcome, answered=True))
 
 
 def _check_whole(answer: _Answer) -> None:
-    """Raise QueryError for an answer that is marked as a part of the data. A part looks like less load."""
+    """Raise NoValue for an answer that is marked as a part of the data. A part looks like less load."""
     doubts = [line for line in answer.warnings or () if not line.startswith(_INFO)]
     ours = all(line.startswith(_WARNING) for line in doubts) and not answer.is_partial
     if answer.is_partial:
         doubts.insert(0, "isPartial is true, so some of its storage nodes did not answer")
     if doubts:
-        raise QueryError(f"answered with partial data: {_listed(doubts)}", Outcome.REFUSED if ours else Outcome.FAILED)
+        outcome = Outcome.REFUSED if ours else Outcome.FAILED
+        raise NoValue(QueryFailure(f"answered with partial data: {_listed(doubts)}", outcome, answered=True))
 
 
 def _points(samples: list[_Sample], at: float) -> tuple[Point, ...]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final, TypeVar
 
+from msgspec.structs import replace
 from prometheus_api_client import PrometheusConnect
 from requests import Response
 
@@ -22,7 +23,7 @@ from autoscaler.net.secrets import Secrets, of_headers
 from autoscaler.net.session import Session
 from autoscaler.observe.answer import MORE_ROOM, REFUSED, NotAnAnswer, parse_answer, parse_look_up
 from autoscaler.observe.credentials import Credentials, plain_headers, without_login
-from autoscaler.observe.failure import QueryError, QueryFailure, not_now
+from autoscaler.observe.failure import NoValue, QueryFailure, not_now
 from autoscaler.observe.freshness import ServerTime, check_fresh, date_of
 from autoscaler.observe.methods import (
     MAX_URL,
@@ -186,8 +187,8 @@ def _failure(error: HttpError | MetricError) -> QueryFailure:
     """Return an error as a value, because its traceback keeps the whole answer in memory."""
     text = plain(str(error), MAX_MESSAGE)
     match error:
-        case QueryError():
-            return QueryFailure(text, outcome=error.outcome, answered=True)
+        case NoValue(failure=QueryFailure() as failure):
+            return failure
         case MetricError():
             return QueryFailure(text)
         case Late():
@@ -211,11 +212,11 @@ def _read(response: Response, parse: Callable[[bytes, int], _T], remedy: str, se
         raise MetricError(f"answered HTTP {status}, a redirect; put the address it leads to into its url")
     try:
         return _parsed(body, status, parse, secrets)
-    except QueryError as error:
+    except NoValue as error:
         text = str(error).replace(f"answered HTTP {status}", said, 1)
         if status in REFUSED:
             text = f"{said} with an error whose text may repeat secrets; {remedy}"
-        raise QueryError(text, error.outcome) from None
+        raise NoValue(replace(error.failure, message=text)) from None
     except NotAnAnswer as error:
         kind = plain(response.headers.get("Content-Type", "no content type"), _MAX_TYPE)
         wrong = ": ".join(filter(None, (plain(str(error), 256), _words(response, secrets))))
@@ -259,8 +260,8 @@ def _parsed(body: bytes, status: int, parse: Callable[[bytes, int], _T], secrets
         try:
             parse(shown, status)
         except (MetricError, NotAnAnswer, Malformed) as same:
-            if not isinstance(error, QueryError):
+            if not isinstance(error, NoValue):
                 raise same from None
-            text = str(same) if isinstance(same, QueryError) else f"answered HTTP {status} with an error"
-            raise QueryError(text, error.outcome) from None
+            text = str(same) if isinstance(same, NoValue) else f"answered HTTP {status} with an error"
+            raise NoValue(replace(error.failure, message=text)) from None
         raise NotAnAnswer from None

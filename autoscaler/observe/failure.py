@@ -3,6 +3,8 @@
 from http import HTTPStatus
 from typing import Final
 
+from msgspec.structs import replace
+
 from autoscaler.errors import MetricError
 from autoscaler.model import Failure, Query
 from autoscaler.observe.planner import Outcome
@@ -39,21 +41,12 @@ class Unsampled(Failure, frozen=True, gc=False):
     query: Query
 
 
-class QueryError(MetricError):
-    """Raised for an answer that is an error: the query's text or its data may be the cause."""
+class NoValue(MetricError):
+    """Raised with a failure, which the catcher returns as a value."""
 
-    def __init__(self, message: object, outcome: Outcome) -> None:
-        super().__init__(message)
-        self.outcome = outcome
-
-
-class NoSample(MetricError):
-    """Raised in place of an Unsampled."""
-
-    def __init__(self, query: Query, remedy: str) -> None:
-        """`remedy` says what the user can do."""
-        super().__init__(f"{no_sample(query)}; {remedy}")
-        self.query = query
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = replace(failure, message=str(self))
 
 
 def no_sample(query: Query) -> str:

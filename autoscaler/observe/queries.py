@@ -1,7 +1,7 @@
 """What a shard knows of its queries: how they are merged, and which are asked alone."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from autoscaler.config.settings import PrometheusSource
@@ -57,7 +57,12 @@ class Queries:
         self, wanted: Sequence[Question], sources: Mapping[str, PrometheusSource], longest: Mapping[str, int]
     ) -> Sequence[PlannedQuery]:
         """Return the queries to send in a cycle for these questions. `longest`: as for `Planner.plan`."""
-        return plan(wanted, sources, self._planner, self.alone.known, longest)
+        merged = [each for each in wanted if sources[each.prometheus].merge_queries]
+        planned = self._planner.plan(merged, self.alone.known, longest)
+        if len(merged) == len(wanted):
+            return planned
+        written = [alone(each, SWITCHED_OFF) for each in wanted if not sources[each.prometheus].merge_queries]
+        return *planned, *written
 
     def in_order(self, planned: Sequence[PlannedQuery]) -> Sequence[PlannedQuery]:
         """Sort queries whose last run had no answer to the end. Queries that did not run stay in place."""
@@ -104,24 +109,3 @@ class Queries:
                 if each in known:
                     users.setdefault(each, {})[scaler.name] = None
         return [AskedAlone(each, alone.why, alone.said, tuple(users.get(each, ()))) for each, alone in known.items()]
-
-
-def plan(
-    wanted: Sequence[Question],
-    sources: Mapping[str, PrometheusSource],
-    planner: Planner,
-    asked_alone: Mapping[Question, object] | None = None,
-    longest: Mapping[str, int] | None = None,
-) -> Sequence[PlannedQuery]:
-    """Return the queries to send for these questions. `asked_alone`, `longest`: as for `Planner.plan`."""
-    merged = [each for each in wanted if sources[each.prometheus].merge_queries]
-    planned = planner.plan(merged, asked_alone or {}, longest or {})
-    if len(merged) == len(wanted):
-        return planned
-    return *planned, *_as_written(wanted, sources)
-
-
-def _as_written(wanted: Sequence[Question], sources: Mapping[str, PrometheusSource]) -> Iterator[PlannedQuery]:
-    for each in wanted:
-        if not sources[each.prometheus].merge_queries:
-            yield alone(each, SWITCHED_OFF)

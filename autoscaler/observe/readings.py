@@ -23,7 +23,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe.answer import FARTHEST_SECONDS
 from autoscaler.observe.answers import Answers, Series, series
-from autoscaler.observe.failure import NoSample, Unsampled
+from autoscaler.observe.failure import NoValue, Unsampled, no_sample
 from autoscaler.observe.join import join, of_container
 from autoscaler.observe.plan import question
 from autoscaler.observe.result import Point, ResultType, milli
@@ -46,11 +46,11 @@ _ZERO: Final = f"if that means zero, say so in the expression, as in … or vect
 def read(metric: MetricSpec, instances: Sequence[Instance], answers: Answers, now: datetime) -> Reading | Failure:
     """Return the metric's reading at `now`, or why it has none."""
     try:
-        if metric.type in (MetricType.OBJECT, MetricType.EXTERNAL):
-            return _values(metric, answers, now)
-        return _per_instance(metric, instances, answers, now)
-    except NoSample as error:
-        return Unsampled(str(error), error.query)
+        if metric.type.per_instance:
+            return _per_instance(metric, instances, answers, now)
+        return _values(metric, answers, now)
+    except NoValue as error:
+        return error.failure
     except MetricError as error:
         return Failure(str(error))
     except Exception as error:  # noqa: BLE001 - an unforeseen answer must not affect other autoscalers
@@ -144,7 +144,7 @@ def _points(query: Query, answers: Answers, wanted: Sequence[ResultType], remedy
         raise MetricError(f"the query returned a {answer.type}: {_REMEDY[answer.type]}")
     points = answers.points(query)
     if not points:
-        raise NoSample(query, remedy)
+        raise NoValue(Unsampled(f"{no_sample(query)}; {remedy}", query))
     return points
 
 

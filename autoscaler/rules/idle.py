@@ -16,7 +16,7 @@ from autoscaler.document import QueryDocument, Seconds
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import QuantityOrZero, Section
 from autoscaler.hpa.controller import Rest
-from autoscaler.hpa.proposals import WAKING_METRICS, Measured, describe, nothing_runs
+from autoscaler.hpa.proposals import Measured, describe, nothing_runs
 from autoscaler.model import Autoscaler, Bound, MetricOutcome, MetricSpec, MetricType, Query, Reading, ValueReading
 from autoscaler.quantity import Milli, format_decimal, format_duration, format_quantity, parse_quantity, sum_of
 from autoscaler.rules.rule import SILENCE, Cycle, Rule, RuleCondition, Said, Written, wakes
@@ -233,7 +233,7 @@ def _without_instances(metric: MetricSpec) -> MetricOutcome:
 
 
 def _has_no_value(outcome: MetricOutcome) -> bool:
-    return outcome.failed and outcome.type in WAKING_METRICS
+    return outcome.failed and not outcome.type.per_instance
 
 
 def _cause(outcomes: Sequence[MetricOutcome], minimums: Sequence[Bound]) -> str:

@@ -23,7 +23,7 @@ from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Section
 from autoscaler.hpa.controller import Goal, Rest
 from autoscaler.hpa.instances import NOTHING_ASIDE, SetAside
-from autoscaler.hpa.proposals import WAKING_METRICS, Measured
+from autoscaler.hpa.proposals import Measured
 from autoscaler.model import (
     Autoscaler,
     Bound,
@@ -33,6 +33,7 @@ from autoscaler.model import (
     Event,
     History,
     ManualControls,
+    MetricType,
     NoticeType,
     Observation,
     Reading,
@@ -203,7 +204,7 @@ def wakes(body: Mapping[str, Any]) -> bool:
     """
     metrics = body.get("metrics")
     return not isinstance(metrics, list) or any(
-        isinstance(each, dict) and each.get("type") in WAKING_METRICS for each in metrics
+        isinstance(each, dict) and each.get("type") in (MetricType.OBJECT, MetricType.EXTERNAL) for each in metrics
     )
 
 

@@ -44,7 +44,7 @@ class RunningShard:
         `leadership`: this daemon's; None if no other daemon shares the state. `connect`: returns a source's client.
         """
         name = shard.name.adapter
-        adapter = metered(name, built.adapter, metrics, clock)
+        adapter = metered(name, built.adapter, metrics.called, clock)
         built.memory.ledger = ledger
         self.adapters: Final = built.adapters
         self.shard: Final = shard

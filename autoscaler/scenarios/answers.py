@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
-from autoscaler.model import MetricSpec, MetricType, Query, TargetType
+from autoscaler.model import MetricSpec, Query, TargetType
 from autoscaler.observe import Prometheus
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
@@ -57,7 +57,7 @@ class Answer:
         if not isinstance(values, Values):
             return cls(values)
         labels = dict(query.match)
-        if spec.type in (MetricType.OBJECT, MetricType.EXTERNAL):
+        if not spec.type.per_instance:
             is_ratio = is_load and spec.target.type is TargetType.VALUE
             return cls(values, Spread.RATIO if is_ratio else Spread.WHOLE, tuple(labels.items()), group=group)
         label = query.instance_label or "instance"

@@ -14,7 +14,6 @@ UNKNOWN: Final = "<unknown>"
 NOT_READ: Final = "<not read>"
 """The text in place of the value of a metric that the decision did not read, as outside the bounds."""
 _NAMED: Final = (MetricType.RESOURCE, MetricType.CONTAINER_RESOURCE)
-_SUMMED: Final = (MetricType.OBJECT, MetricType.EXTERNAL)
 
 
 def scale_of(kind: TargetType) -> int:
@@ -53,7 +52,7 @@ def plain(text: str) -> str:
 
 def is_averaged(kind: MetricType, target: TargetType) -> bool:
     """Return whether the value is a sum divided by the instances, which kubectl marks with `(avg)`."""
-    return kind in _SUMMED and target is TargetType.AVERAGE_VALUE
+    return not kind.per_instance and target is TargetType.AVERAGE_VALUE
 
 
 def current(value: float | None, total: float | None, kind: TargetType, error: str | None) -> str:

@@ -48,7 +48,7 @@ class RecordingMeter:
         self.calls: list[tuple[str, str, float, list[BaseException]]] = []
 
     def called(
-        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int = 1
+        self, adapter: str, operation: str, seconds: float, errors: Collection[BaseException], targets: int
     ) -> None:
         self.calls.append((adapter, operation, seconds, list(errors)))
 
@@ -57,7 +57,7 @@ class Bench:
     def __init__(self, kind: type[FakeAdapter] = FakeAdapter) -> None:
         self.clock, self.told = FakeClock(), RecordingMeter()
         self.inner = kind(self.clock)
-        self.adapter: Adapter = metered("fleet", self.inner, self.told, self.clock)
+        self.adapter: Adapter = metered("fleet", self.inner, self.told.called, self.clock)
 
 
 def test_an_observation_is_counted_with_its_failed_targets() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from autoscaler.fields.types import suggest
 from autoscaler.logger import Logger
-from autoscaler.model import Autoscaler, Event, ManualControls, MetricType, Override, Pause
+from autoscaler.model import Autoscaler, Event, ManualControls, Override, Pause
 from autoscaler.rules.manual import overridden, paused, resumed
 from autoscaler.text import count
 from autoscaler.view.steering import PauseDocument, SteeringDocument
@@ -181,8 +181,7 @@ def _check_bounds(scaler: Autoscaler, body: OverrideBody) -> None:
             ErrorType.CONFLICT,
             f"{low} {minimum} is above {high} {maximum}; lower the minimum, or raise the maximum",
         )
-    waking = any(metric.type in (MetricType.OBJECT, MetricType.EXTERNAL) for metric in scaler.metrics)
-    if minimum == 0 and not waking:
+    if minimum == 0 and all(metric.type.per_instance for metric in scaler.metrics):
         raise RequestError(
             ErrorType.CONFLICT, "a minimum of 0 needs an Object or External metric to scale out again; give 1 or more"
         )

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from autoscaler.errors import MetricError, TargetUnavailable
 from autoscaler.fields.kept_labels import INSTANCE_LABELS, instance_labels
-from autoscaler.model import Autoscaler, Instance, MetricSpec, MetricType, Phase, TargetState
+from autoscaler.model import Autoscaler, Instance, MetricSpec, Phase, TargetState
 from autoscaler.observe.answers import Answers
 from autoscaler.observe.join import address, first_label, of_container
 from autoscaler.observe.result import Point
@@ -72,7 +72,7 @@ class States:
 
 def naming_metric(scaler: Autoscaler) -> MetricSpec | None:
     """The metric whose samples name the instances: the first per-instance metric; None if there is none."""
-    per_instance = (each for each in scaler.metrics if each.type not in (MetricType.OBJECT, MetricType.EXTERNAL))
+    per_instance = (each for each in scaler.metrics if each.type.per_instance)
     return next(per_instance, None)
 
 
