@@ -5,15 +5,11 @@ import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
-
-_AWAITED: Final = (h11.IDLE, h11.SEND_BODY)
-"""The client's states while its request is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +47,23 @@ class Connection(H11Protocol):
         """`opened`: the connections of the same socket, oldest first."""
         super().__init__(settings, state, {})
         self._limits, self._opened = limits, opened
-        self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol's
         """Asyncio calls it after the TLS handshake, if any."""
         super().connection_made(transport)
         self.app_state = dict(_proven(transport))
+        self._deadline = self._set_deadline()
         self._opened[self] = None
         if len(self._opened) > self._limits.connections:
             oldest = next((each for each in self._opened if each.waits_for_client), self)
             del self._opened[oldest]
             oldest.transport.abort()
-        self._set_deadline()
-
-    def data_received(self, data: bytes) -> None:
-        """Asyncio calls it with received bytes."""
-        super().data_received(data)
-        self._set_deadline()
 
     def on_response_complete(self) -> None:
         """Uvicorn calls it once an answer was passed to the transport."""
         super().on_response_complete()
-        self._set_deadline()
+        self._deadline.cancel()
+        self._deadline = self._set_deadline()
 
     def send_400_response(self, msg: str) -> None:
         """Answer 400 to bytes that are not HTTP. Uvicorn calls this.
@@ -93,8 +84,7 @@ class Connection(H11Protocol):
         """Asyncio calls it when the connection has closed."""
         super().connection_lost(exc)
         self._opened.pop(self, None)
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self._deadline.cancel()
 
     @property
     def waits_for_client(self) -> bool:
@@ -102,14 +92,13 @@ class Connection(H11Protocol):
         answering = self.cycle is not None and not self.cycle.response_complete
         return not answering or self.flow.write_paused or self.conn.their_state is h11.SEND_BODY
 
-    def _set_deadline(self) -> None:
-        """Set or clear the deadline. It runs while a request is incomplete, whatever parts of it arrive."""
-        awaited = self.conn.their_state in _AWAITED
-        if awaited and self._deadline is None:
-            self._deadline = self.loop.call_later(self._limits.request_seconds, self.transport.close)
-        elif not awaited and self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _set_deadline(self) -> asyncio.TimerHandle:
+        """Return the timer that closes the connection if its request is incomplete then, whatever parts arrive."""
+        return self.loop.call_later(self._limits.request_seconds, self._close_if_incomplete)
+
+    def _close_if_incomplete(self) -> None:
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self.transport.close()
 
 
 def _proven(transport: asyncio.Transport) -> Mapping[str, str | int]:
