@@ -15,6 +15,7 @@ from autoscaler.errors import MetricError
 from autoscaler.hpa.instances import Groups
 from autoscaler.model import MAX_SIZE, Instance
 from autoscaler.quantity import MAX_MILLI, Milli, format_decimal, sum_of
+from autoscaler.text import count
 
 
 class Tolerances(NamedTuple):
@@ -40,6 +41,14 @@ class Usage(NamedTuple):
     """Average per unit; None without units."""
     utilization: int | None = None
     """Whole percents of the requests."""
+
+
+class Assumption(NamedTuple):
+    """The usage of an instance without a usable sample, if the others indicate a scale-in."""
+
+    words: str
+    """`the target`, `100 % of the request`."""
+    of: Callable[[Instance], Milli]
 
 
 class Proposal(NamedTuple):
@@ -95,7 +104,7 @@ def per_instance(
     groups: Groups,
     weights: Mapping[str, int],
     usage_of: Callable[[Mapping[str, int]], Usage],
-    assumption: Callable[[Instance], Milli],
+    assumption: Assumption,
     tolerances: Tolerances,
 ) -> Proposal:
     """Return the proposal of a metric with one sample per instance.
@@ -121,25 +130,26 @@ def per_instance(
         return Proposal(current, usage, tolerances.words(ratio), None)
 
     values = dict(groups.samples)
-    values |= {instance.name: 0 if out else assumption(instance) for instance in unmeasured}
+    values |= {instance.name: 0 if out else assumption.of(instance) for instance in unmeasured}
     if unready_matter:
         values |= dict.fromkeys((instance.name for instance in groups.not_ready), 0)
     careful = usage_of(values).ratio
-    detail = f"ratio {careful:.3f} {_assumed(groups, unready_matter=unready_matter, out=out)}"
+    assumed = _assumed(groups, unready_matter=unready_matter, usage="0" if out else assumption.words)
     replicas = _replicas(careful * _units(values, weights))
     reversed_ = (careful > 1.0) is not out or (replicas < current if out else replicas > current)
     if tolerances.holds(careful) or reversed_:
         stays = "no change" if reversed_ else tolerances.words(careful)
-        return Proposal(current, usage, f"{detail}: {stays}", None if reversed_ else replicas)
-    return Proposal(replicas, usage, f"{detail}, x {_units(values, weights)}", replicas)
+        return Proposal(current, usage, f"ratio {careful:.3f}, {assumed}: {stays}", None if reversed_ else replicas)
+    return Proposal(replicas, usage, f"ratio {careful:.3f} x {_units(values, weights)}, {assumed}", replicas)
 
 
-def _assumed(groups: Groups, *, unready_matter: bool, out: bool) -> str:
-    """Format, for example, `with 1 without a sample and 2 not ready counted as 0`."""
+def _assumed(groups: Groups, *, unready_matter: bool, usage: str) -> str:
+    """Format, for example, `assuming that 1 instance without a sample is at the target`."""
     unready = groups.not_ready if unready_matter else ()
     counted = ((groups.missing, "without a sample"), (groups.aside, groups.set_aside.word), (unready, "not ready"))
-    who = [f"{len(instances)} {what}" for instances, what in counted if instances]
-    return f"with {' and '.join(who)} counted {'as 0' if out else 'in full'}"
+    who = [f"{count(len(instances), 'instance')} {what}" for instances, what in counted if instances]
+    one = sum(len(instances) for instances, _ in counted) == 1
+    return f"assuming that {' and '.join(who)} {'is' if one else 'are'} at {usage}"
 
 
 def whole_value(current: int, value: Milli, target: Milli, ready: int, tolerances: Tolerances) -> Proposal:

@@ -173,13 +173,17 @@ def _per_instance(
         usage_of = calculator.usage_of_requests(requests, weights, target.value)
         fallback = max(100, target.value)
 
-        def assumption(instance: Instance) -> Milli:
+        def of_request(instance: Instance) -> Milli:
             return min(requests[instance.name] * fallback // 100, MAX_MILLI)
+
+        assumption = calculator.Assumption(f"{fallback} % of the request", of_request)
     else:
         usage_of = calculator.usage_of_average(weights, target.value)
 
-        def assumption(instance: Instance) -> Milli:
+        def of_weight(instance: Instance) -> Milli:
             return min(target.value * instance.weight, MAX_MILLI)
+
+        assumption = calculator.Assumption("the target", of_weight)
 
     if groups.aside and not groups.samples:
         raise MetricError(_all_aside(groups))

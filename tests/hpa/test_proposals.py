@@ -49,7 +49,10 @@ def test_missing_instances_are_assumed_busy_when_the_others_say_scale_in() -> No
     decision = first_decision(scaler(CPU_60), state(4), reading)
     assert proposals(decision) == [4]
     assert decision.metrics[0].missing == ("i-2", "i-3")
-    assert decision.metrics[0].detail == "ratio 1.083 with 2 without a sample counted in full: no change"
+    assert (
+        decision.metrics[0].detail
+        == "ratio 1.083, assuming that 2 instances without a sample are at 100 % of the request: no change"
+    )
 
 
 def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> None:
@@ -58,7 +61,7 @@ def test_a_starting_instance_counts_as_idle_when_the_others_say_scale_out() -> N
     decision = first_decision(scaler(CPU_60), state(4, [*instances(3), starting]), samples([1000] * 4))
     assert decision.metrics[0].not_ready == ("i-3",)
     assert proposals(decision) == [5]
-    assert decision.metrics[0].detail == "ratio 1.250 with 1 not ready counted as 0, x 4"
+    assert decision.metrics[0].detail == "ratio 1.250 x 4, assuming that 1 instance not ready is at 0"
 
 
 def test_instances_assumed_idle_are_named_with_the_reason() -> None:
@@ -66,7 +69,9 @@ def test_instances_assumed_idle_are_named_with_the_reason() -> None:
     starting = Instance("i-3", Phase.PENDING, ready=False)
     decision = first_decision(scaler(PODS_100M), state(4, [*instances(3), starting]), samples([200, 200]))
     assert proposals(decision) == [4]
-    assert decision.metrics[0].detail == ("ratio 1.000 with 1 without a sample and 1 not ready counted as 0: no change")
+    assert decision.metrics[0].detail == (
+        "ratio 1.000, assuming that 1 instance without a sample and 1 instance not ready are at 0: no change"
+    )
 
 
 def test_at_the_target_nothing_is_assumed() -> None:

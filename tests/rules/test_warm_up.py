@@ -52,20 +52,25 @@ def test_the_load_of_booting_asks_for_nothing() -> None:
 def test_scaling_out_an_instance_that_warms_up_counts_as_idle() -> None:
     """The new one takes its part of the load when it is warm, so it is not asked for a second time."""
     made = outcome(state(4, [*instances(3), new("i-3", 10)]), 200, 200, 200, 900)
-    assert (made.proposal, made.detail) == (6, "ratio 1.500 with 1 warming up counted as 0, x 4")
+    assert (made.proposal, made.detail) == (6, "ratio 1.500 x 4, assuming that 1 instance warming up is at 0")
 
 
 @pytest.mark.parametrize(
-    ("spec", "each", "wanted", "ratio"), [(PODS_100M, 40, 2, "0.600"), (CPU_60, 240, 3, "0.817")], ids=["pods", "cpu"]
+    ("spec", "each", "wanted", "ratio", "at"),
+    [(PODS_100M, 40, 2, "0.600", "the target"), (CPU_60, 240, 3, "0.817", "100 % of the request")],
+    ids=["pods", "cpu"],
 )
 def test_scaling_in_an_instance_that_warms_up_counts_in_full(
-    spec: MetricSpec, each: int, wanted: int, ratio: str
+    spec: MetricSpec, each: int, wanted: int, ratio: str, at: str
 ) -> None:
     """An idle boot must not end instances: it counts as its target, or as its full request."""
     target = state(3, [*instances(2), new("i-2", 10)])
     assert outcome(target, each, each, 0, spec=spec, warm_up=None).proposal == 1
     made = outcome(target, each, each, 0, spec=spec)
-    assert (made.proposal, made.detail) == (wanted, f"ratio {ratio} with 1 warming up counted in full, x 3")
+    assert (made.proposal, made.detail) == (
+        wanted,
+        f"ratio {ratio} x 3, assuming that 1 instance warming up is at {at}",
+    )
 
 
 def test_at_its_end_the_warm_up_is_over() -> None:
@@ -128,4 +133,4 @@ def test_weights_count_in_units() -> None:
     """A machine of two units that warms up counts as two when scaling in."""
     workers = [*instances(2), replace(new("i-2", 10), weight=2)]
     made = outcome(state(4, workers), 40, 40, 0)
-    assert (made.proposal, made.detail) == (3, "ratio 0.700 with 1 warming up counted in full, x 4")
+    assert (made.proposal, made.detail) == (3, "ratio 0.700 x 4, assuming that 1 instance warming up is at the target")
