@@ -18,7 +18,7 @@ from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.clock import Clock
 from autoscaler.config import Settings
-from autoscaler.errors import AdapterError, StateError, TargetUnavailable, named
+from autoscaler.errors import AdapterError, StateError, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
     Autoscaler,
@@ -35,7 +35,7 @@ from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.planner import Outcome
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.quantity import format_duration
-from autoscaler.record import examine_state
+from autoscaler.record import Archive, examine_state
 from autoscaler.rules.drain import DrainRule
 from autoscaler.schedule.shard import MAX_CYCLE, cycle_seconds
 from autoscaler.target import Adapter, AdapterContext, load
@@ -60,8 +60,9 @@ def examine(
     scaled, and whether nodes may be drained. `seconds`: the time for a cycle, and for each examination.
     """
     now = clock.now()
-    queries = _Queries()
-    with _connected(settings, clock, logger) as adapters, ExitStack() as closing:
+    queries, status = _Queries(), status_of(settings.path)
+    folder = daemons_folder() if status is None or not status.state_folder else Path(status.state_folder)
+    with _connected(settings, folder, clock, logger) as adapters, ExitStack() as closing:
         connections = {
             name: Connection(name, adapter, clock, logger, settings.adapters[name].type)
             for name, adapter in adapters.items()
@@ -85,14 +86,20 @@ def examine(
         examined = Examiner(clock, seconds).findings(adapters, writes, _draining(settings) if write_test else ())
     absent = [Finding(problem.path, problem.message, wrong=True) for problem in settings.warnings]  # `run` refuses them
     found = [*queries.findings(settings.prometheus, settings.autoscalers), *_adapters(settings, adapters, seen)]
-    found += [*(line for name in adapters for line in examined[name]), _state(settings)]
+    found += [*(line for name in adapters for line in examined[name]), _state(settings, folder)]
+    told = {} if status is None else _warnings(settings, folder)
     return [
         *([Findings("files", absent)] if absent else []),
         Findings("connections", found),
         *(
             Findings(
                 f"{scaler.name} on {scaler.target}",
-                [*findings_of(scaler, seen[scaler.name], now), *examined[scaler.target], *_programs(scaler)],
+                [
+                    *findings_of(scaler, seen[scaler.name], now),
+                    *_new(told.get(scaler.name, ()), targets[scaler.target]),
+                    *examined[scaler.target],
+                    *_programs(scaler),
+                ],
             )
             for scaler in settings.autoscalers
         ),
@@ -183,9 +190,8 @@ class _Unbuilt(Adapter):
 
 
 @contextmanager
-def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Mapping[str, Adapter]]:
-    """Build every adapter of the file, for a dry run."""
-    state = _state_folder(settings)
+def _connected(settings: Settings, state: Path, clock: Clock, logger: Logger) -> Iterator[Mapping[str, Adapter]]:
+    """Build every adapter of the file, for a dry run. `state`: the state folder."""
     with TemporaryDirectory(prefix="autoscaler-check-", ignore_cleanup_errors=True) as spare:
         adapters: dict[str, Adapter] = {}
         try:
@@ -196,18 +202,30 @@ def _connected(settings: Settings, clock: Clock, logger: Logger) -> Iterator[Map
             _close(adapters.values())
 
 
-def _state(settings: Settings) -> Finding:
+def _state(settings: Settings, folder: Path) -> Finding:
     """Return whether the daemon could open its state."""
     try:
-        return Finding("state", examine_state(settings.state.url, _state_folder(settings)))
+        return Finding("state", examine_state(settings.state.url, folder))
     except StateError as error:
         return Finding("state", str(error).removeprefix("state "), wrong=True)
 
 
-def _state_folder(settings: Settings) -> Path:
-    """Return the state folder of the daemon that runs the file; without one, of the daemon that would."""
-    status = status_of(settings.path)
-    return daemons_folder() if status is None or status.state_folder is None else Path(status.state_folder)
+def _warnings(settings: Settings, folder: Path) -> Mapping[str, Sequence[str]]:
+    """Return the warnings in the last decisions of the daemon that runs the file, by autoscaler.
+
+    An adapter may know more in the daemon than here, for example why the workers that it starts end at once.
+    """
+    try:
+        with Archive.open_archive(settings.state.url, folder) as archive:
+            return {name: decision.warnings for name, decision in archive.latest().items()}
+    except StateError:  # the finding about the state says why
+        return {}
+
+
+def _new(warnings: Sequence[str], state: TargetState | TargetError) -> Iterator[Finding]:
+    """Yield the warnings that the adapter here does not give."""
+    own = state.warnings if isinstance(state, TargetState) else ()
+    yield from [Finding("warning", warning) for warning in warnings if warning not in own]
 
 
 def _build(name: str, settings: Settings, state: Path, spare: Path, clock: Clock, logger: Logger) -> Adapter:

@@ -99,6 +99,22 @@ def test_live_finds_the_state_of_the_daemon_that_runs_the_file(tmp_path: Path, p
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_live_names_the_workers_that_end_at_once(tmp_path: Path, prometheus: str) -> None:
+    """Only the daemon starts workers. The check said that all would work, while `get` named them."""
+    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)")], web={"controlSocket": "control.sock"})
+    pools = yaml.safe_load(config.read_text())
+    pools["adapters"]["local"]["pools"]["web"]["command"] = ["sh", "-c", "echo no database; exit 3"]
+    config.write_text(yaml.safe_dump(pools))
+    with running_daemon(config) as daemon:
+        warning = daemon.wait_for("target_warning")
+        code, out = check(config, "--live")
+        daemon.stop()
+    assert warning["message"].endswith("the last line: no database")
+    assert code == 0, out
+    assert "ended with exit code 3" in out
+    assert "the last line: no database\n" in out
+
+
 def test_a_program_that_is_not_there_is_a_warning_and_with_live_an_error(tmp_path: Path, prometheus: str) -> None:
     """The check may run on another machine than the daemon; --live asks whether it would work here."""
     absent = str(tmp_path / "absent")
