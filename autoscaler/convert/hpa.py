@@ -30,8 +30,9 @@ def _check_name(name: str) -> str:
 
 
 _Name: TypeAlias = Annotated[Text, AfterValidator(_check_name)]
-_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-_Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+"""A number as Go's int32."""
+Positive: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 _READ: Final[Mapping[str, Mapping[str, str]]] = {
     "Resource": {"averageUtilization": "Utilization", "averageValue": "AverageValue"},
     "ContainerResource": {"averageUtilization": "Utilization", "averageValue": "AverageValue"},
@@ -141,8 +142,8 @@ class Object(Total):
 class Fallback(_HpaModel):
     """The proposal of an External metric that has had no value for some time, as KEP-5679 proposes."""
 
-    failure_duration_seconds: _Positive | None = None
-    replicas: _Positive
+    failure_duration_seconds: Positive | None = None
+    replicas: Positive
 
 
 class External(Total):
@@ -206,14 +207,14 @@ class Spec(_HpaModel):
     """The fields of all versions."""
 
     scale_target_ref: TargetRef
-    min_replicas: _Count | None = None
-    max_replicas: _Positive
+    min_replicas: Count | None = None
+    max_replicas: Positive
 
 
 class SpecV1(Spec):
     """autoscaling/v1."""
 
-    target_cpu_utilization_percentage: Annotated[_Positive | None, Field(alias="targetCPUUtilizationPercentage")] = None
+    target_cpu_utilization_percentage: Annotated[Positive | None, Field(alias="targetCPUUtilizationPercentage")] = None
 
 
 class SpecV2(Spec):

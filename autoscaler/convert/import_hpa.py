@@ -7,13 +7,12 @@ from autoscaler.config.problems import Problems
 from autoscaler.convert import hpa as fields
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, usual_query
 from autoscaler.convert.hpa import SPECS, HpaMetric, Metadata, SpecV1, read_target
-from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
+from autoscaler.convert.imported import MAX_NAME, Destination, Imported, read_model, without_nulls
 from autoscaler.convert.series import series
 from autoscaler.fields.find_values import Loc
 
 _DEFAULT_CPU_PERCENT: Final = 80
 """Kubernetes' default."""
-_MAX_NAME: Final = 64
 _ANNOTATIONS: Final = ("autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior")
 """What autoscaling/v1 has no field for. Source: pkg/apis/autoscaling/v1/conversion.go."""
 
@@ -69,7 +68,7 @@ def _scaled_object(metadata: Metadata) -> str | None:
     """Return the name of the ScaledObject that owns the HPA; None: there is none."""
     owners = metadata.owner_references if isinstance(metadata.owner_references, list) else []
     names = [each.get("name") for each in owners if isinstance(each, dict) and each.get("kind") == "ScaledObject"]
-    return str(names[0])[:_MAX_NAME] if names else None
+    return str(names[0])[:MAX_NAME] if names else None
 
 
 def _ignored(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -80,7 +79,7 @@ def _ignored(metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         read = read_target(metric.type, target)
         for key in target:
             if target[key] != read.get(key):
-                what = f"metrics[{index}], {metric.type}: target.{key} {str(target[key])[:_MAX_NAME]}"
+                what = f"metrics[{index}], {metric.type}: target.{key} {str(target[key])[:MAX_NAME]}"
                 yield f"{what} is left out, because the HPA does not read it"
 
 

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from autoscaler.config.problems import Problems
-from autoscaler.convert.blocks import AutoscalerBlock
+from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock
 from autoscaler.fields.find_values import Loc
 from autoscaler.target import load
 
 NO_ADAPTER: Final = "CHANGE-ME"
+MAX_NAME: Final = 64
+"""Characters of a name that a message shows."""
 _NOMAD: Final = "nomad"
 _TEXTS: Final = ("annotations", "labels", "matchLabels")
 """Fields of Kubernetes' objects that are mappings of texts."""
@@ -36,6 +38,16 @@ class Destination:
     def reserves(self) -> bool:
         """Return whether its instances are known to have reservations of their own."""
         return self.type is not None and not load(self.type).without_requests
+
+
+@dataclass(slots=True)
+class Found:
+    """What an autoscaler becomes, as its parts are read."""
+
+    metrics: list[MetricBlock] = field(default_factory=list)
+    schedules: list[Mapping[str, Any]] = field(default_factory=list)
+    todo: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,16 @@ class Imported:
         todo, differences, left_out = texts
         block = replace(self.block, name=name)
         return replace(self, block=block, todo=todo, differences=differences, left_out=left_out)
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+AnyText: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
+"""A text, also where it is written without quotes, so that YAML or JSON has a number or a truth value."""
 
 
 def plain_cron(text: str) -> str:

@@ -4,21 +4,14 @@ Source: keda.sh/docs, "ScaledObject specification", and KEDA's apis/keda/v1alpha
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from autoscaler.config.behavior import Behavior
-
-MAX_NAME: Final = 64
-
-
-def _as_text(value: Any) -> Any:
-    """Return a value of `metadata` as Kubernetes has it: a text. YAML reads one without quotes as a number."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
+from autoscaler.convert.hpa import Count
+from autoscaler.convert.imported import MAX_NAME, AnyText
 
 
 def _omitted(value: Any) -> Any:
@@ -26,8 +19,6 @@ def _omitted(value: Any) -> Any:
     return None if value == "" else value
 
 
-_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-_Text: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
 _MetricType: TypeAlias = Literal["AverageValue", "Value", "Utilization"]
 
 
@@ -51,7 +42,7 @@ class Trigger(_KedaModel):
 
     type: str
     name: str | None = None
-    metadata: Mapping[str, _Text] = Field(default_factory=dict)
+    metadata: Mapping[str, AnyText] = Field(default_factory=dict)
     metric_type: Annotated[_MetricType | None, BeforeValidator(_omitted)] = None
     authentication_ref: Any = None
     use_cached_metrics: Any = None
@@ -60,8 +51,8 @@ class Trigger(_KedaModel):
 class Fallback(_KedaModel):
     """The size while a trigger fails."""
 
-    failure_threshold: _Count
-    replicas: _Count
+    failure_threshold: Count
+    replicas: Count
     behavior: str = "static"
 
 
@@ -83,12 +74,12 @@ class Spec(_KedaModel):
     """What a ScaledObject asks for."""
 
     scale_target_ref: Reference
-    polling_interval: _Count = 30
-    cooldown_period: _Count = 300
+    polling_interval: Count = 30
+    cooldown_period: Count = 300
     initial_cooldown_period: Any = None
-    min_replica_count: _Count = 0
-    idle_replica_count: _Count | None = None
-    max_replica_count: _Count = 100
+    min_replica_count: Count = 0
+    idle_replica_count: Count | None = None
+    max_replica_count: Count = 100
     fallback: Fallback | None = None
     advanced: Advanced = Advanced()
     triggers: tuple[Trigger, ...]

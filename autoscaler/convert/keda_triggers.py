@@ -6,13 +6,12 @@ series, KEDA's pkg/fallback and pkg/scalers.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from autoscaler.convert.blocks import MetricBlock, Source, UsualQuery, usual_query
-from autoscaler.convert.imported import Destination, plain_cron
+from autoscaler.convert.imported import MAX_NAME, Destination, Found, plain_cron
 from autoscaler.convert.keda_exporters import EXPORTERS, Exported, exported
-from autoscaler.convert.keda_fields import MAX_NAME, Spec, Trigger
+from autoscaler.convert.keda_fields import Spec, Trigger
 from autoscaler.errors import QuantityError
 from autoscaler.quantity import format_quantity, parse_exact
 
@@ -41,16 +40,6 @@ _OF_SOURCE: Final = {
     "timeout": "timeout",
 }
 """A key of a prometheus trigger -> that of its source in `prometheus`."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What a ScaledObject becomes, as it is read."""
-
-    metrics: list[MetricBlock] = field(default_factory=list)
-    schedules: list[Mapping[str, Any]] = field(default_factory=list)
-    todo: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
 
 
 def convert_trigger(

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from autoscaler.convert.hpa import Count, Positive
+from autoscaler.convert.imported import MAX_NAME, AnyText
+
 _INTERVAL: Final = timedelta(seconds=10)
 _COOLDOWN: Final = timedelta(minutes=5)
-MAX_NAME: Final = 64
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
@@ -35,10 +37,6 @@ def _blocks(value: Any) -> Any:
             return value
         found |= each
     return found
-
-
-def _as_text(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
 
 
 def _duration(value: Any) -> Any:
@@ -63,12 +61,10 @@ def _without_nulls(value: Any) -> Any:
     return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
 
 
-_Text: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
 _Word: TypeAlias = Annotated[str, BeforeValidator(_ignored_null)]
 """A text in whose place the Nomad Autoscaler ignores a null."""
 _Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
-_Count: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-_Options: TypeAlias = Annotated[Mapping[str, _Text], BeforeValidator(_block)]
+_Options: TypeAlias = Annotated[Mapping[str, AnyText], BeforeValidator(_block)]
 
 
 class _NomadModel(BaseModel):
@@ -122,8 +118,8 @@ class Policy(_NomadModel):
 
     Type: str = "horizontal"
     Enabled: bool = True
-    Min: _Count = 1
+    Min: Count = 1
     """In a job, Nomad's default is the count of the group."""
-    Max: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+    Max: Positive
     Target: Annotated[Mapping[str, str], BeforeValidator(_without_nulls)] = Field(default_factory=dict)
     Policy: PolicyBody

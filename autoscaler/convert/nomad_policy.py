@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
-from autoscaler.convert.imported import Destination, Imported, plain_cron, read_model
-from autoscaler.convert.nomad_fields import MAX_NAME, Check, Policy, PolicyBody, Schedule
+from autoscaler.convert.imported import MAX_NAME, Destination, Found, Imported, plain_cron, read_model
+from autoscaler.convert.nomad_fields import Check, Policy, PolicyBody, Schedule
 from autoscaler.convert.series import plain_number
 from autoscaler.errors import QuantityError
 from autoscaler.fields.find_values import Loc
@@ -38,16 +38,12 @@ _STEPS: Final = ("max_scale_up", "max_scale_down")
 
 
 @dataclass(slots=True)
-class _Found:
+class _Found(Found):
     """What the checks become, as they are read."""
 
-    metrics: list[MetricBlock] = field(default_factory=list)
-    schedules: list[Mapping[str, Any]] = field(default_factory=list)
     tolerances: list[float] = field(default_factory=list)
     steps: list[Mapping[str, int]] = field(default_factory=list)
     """For each metric: key of its strategy -> the largest step that it allows."""
-    todo: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 

@@ -11,10 +11,10 @@ from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery
 from autoscaler.convert.hpa import Metadata
 from autoscaler.convert.import_hpa import guesses
-from autoscaler.convert.imported import Destination, Imported, read_model, without_nulls
+from autoscaler.convert.imported import MAX_NAME, Destination, Found, Imported, read_model, without_nulls
 from autoscaler.convert.keda_exporters import EXPORTED
-from autoscaler.convert.keda_fields import MAX_NAME, Spec, unknown_fields
-from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, IMPORTED, Found, convert_trigger
+from autoscaler.convert.keda_fields import Spec, unknown_fields
+from autoscaler.convert.keda_triggers import FALLBACKS, FALSE, IMPORTED, convert_trigger
 from autoscaler.fields.find_values import Loc
 
 _PREFIX: Final = "autoscaling.keda.sh/"

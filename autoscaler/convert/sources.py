@@ -3,13 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from autoscaler.convert.blocks import Source
-from autoscaler.convert.imported import Imported
+from autoscaler.convert.imported import MAX_NAME, Imported
 from autoscaler.fields.queries import DEFAULT_SOURCE
-
-_MAX_NAME: Final = 64
 
 
 def with_sources(imported: Sequence[Imported]) -> Sequence[Imported]:
@@ -43,5 +40,5 @@ def _named(imported: Imported, names: Mapping[Source, str]) -> Imported:
 
 def _shown(source: Source) -> str:
     """Return the source without values, which may be secrets."""
-    keys = [key[:_MAX_NAME] for key, _ in source.options]
+    keys = [key[:MAX_NAME] for key, _ in source.options]
     return source.address + (f" with its {', '.join(keys)}" if keys else "")
