@@ -53,7 +53,8 @@ def connection_type(path: Path, name: str) -> str:
     """
     document = YamlDocument(read(path), str(path))
     value = document.value
-    known = _mapping(value, "adapters") if isinstance(value, dict) else {}
+    known = value.get("adapters") if isinstance(value, dict) else None
+    known = known if isinstance(known, dict) else {}
     if name not in known:
         raise AutoscalerError(f"no connection {name[:64]!r} in `adapters` of {path}; {suggest(name, known)}")
     problems = Problems(document)
