@@ -213,7 +213,7 @@ class Call:
     """In seconds on the context's `clock.monotonic()`."""
     moment: Moment | None = None
     """`now`, with what tells a clock that was set from time gone by; None: that is not known."""
-    is_current: Callable[[], bool] = field(default=lambda: True, compare=False)
+    is_current: Callable[[], bool] = field(default=lambda: True)
     """Of a write: whether the target is still this daemon's and this shard's. Asked by `seconds_left`."""
 
     def seconds_left(self, monotonic: float) -> float:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from autoscaler.errors import AdapterError, StateError
-from autoscaler.model import MetricType, ShardName, TargetRef, shard_of
+from autoscaler.model import MetricType, Rules, ShardName, TargetRef, shard_of
 from autoscaler.record import Ledger
 from autoscaler.record.entries import Entry
+from autoscaler.rules.drain import DrainRule, NodeDrainRule
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.threads import Stop
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
@@ -84,6 +85,14 @@ def test_an_adapter_gets_its_own_name_folder_and_section(harness: Harness) -> No
     assert [(context.name, context.settings.number) for context in contexts] == [("a", 1), ("b", 2)]
     assert [context.state_dir for context in contexts] == [harness.folder / "adapters" / name for name in ("a", "b")]
     assert all(context.state_dir.is_dir() for context in contexts)
+
+
+def test_an_adapter_that_drains_nodes_gets_the_name_and_section_of_its_connection(harness: Harness) -> None:
+    drain = DrainRule(timedelta(seconds=60), nomad=NodeDrainRule("jobs", timedelta(seconds=60)))
+    harness.follow({"a": Section(), "jobs": Section(number=7)}, [on("a", rules=Rules([drain]))])
+    contexts = [adapter.context for adapter in harness.built]
+    assert [(context.name, context.settings.number) for context in contexts] == [("a", 0), ("jobs", 7)]
+    assert contexts[1].state_dir == harness.folder / "adapters" / "jobs"
 
 
 def test_an_adapter_without_autoscalers_is_not_built(harness: Harness) -> None:
@@ -210,6 +219,19 @@ def test_a_shard_that_the_state_refuses_begins_when_the_state_allows_it(
     harness.runtime.supervise()
     assert harness.runtime.adapters == ["a", "b"]
     assert [adapter.closed for adapter in harness.built] == [1, 1, 1, 0, 1, 0]  # those of refused shards are closed
+
+
+def test_the_name_of_a_thread_says_that_it_begins_a_ledger(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dump of the threads shows what a daemon waits for."""
+    begin, names = harness.state.ledger, list[str]()
+
+    def ledger(*of: Any) -> Ledger:
+        names.append(threading.current_thread().name)
+        return begin(*of)
+
+    monkeypatch.setattr(harness.state, "ledger", ledger)
+    harness.follow({"a": Section()}, [on("a")])
+    assert names == ["ledger"]
 
 
 def test_a_refused_file_leaves_waiting_shards_waiting(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from autoscaler import memory
+from autoscaler.errors import StateError
 from autoscaler.record import Cut
 from autoscaler.runtime import Upkeep, upkeep
 from autoscaler.target.contract.harness import RecordingLogger
+from autoscaler.threads import _set_result
 from tests.clocks import FakeClock
 
 
@@ -42,6 +44,8 @@ class FakeState:
 
     def __init__(self) -> None:
         self.checked, self.tidied = 0, 0
+        self.failure: Exception | None = None
+        """Why it cannot be tidied."""
 
     def check(self) -> Sequence[Cut]:
         self.checked += 1
@@ -49,12 +53,14 @@ class FakeState:
 
     def tidy(self, now: datetime) -> None:
         self.tidied += 1
+        if self.failure is not None:
+            raise self.failure
 
 
 def at_once(_name: str, work: Callable[[], Any]) -> Future[Any]:
     """Stand for `spawn`: the work is done when it returns."""
     done = Future[Any]()
-    done.set_result(work())
+    _set_result(done, work)
     return done
 
 
@@ -70,7 +76,14 @@ def leads() -> set[str]:
 
 
 @pytest.fixture
-def turn(state: FakeState, shards: FakeShards, leads: set[str], monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def log() -> RecordingLogger:
+    return RecordingLogger()
+
+
+@pytest.fixture
+def turn(
+    state: FakeState, shards: FakeShards, leads: set[str], log: RecordingLogger, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
     monkeypatch.setattr(upkeep, "spawn", at_once)
     beside = Upkeep(
         state,  # type: ignore[arg-type]  # a fake
@@ -79,7 +92,7 @@ def turn(state: FakeState, shards: FakeShards, leads: set[str], monkeypatch: pyt
         lambda: bool(leads),
         shards,  # type: ignore[arg-type]  # a fake
         CLOCK,
-        RecordingLogger(),
+        log,
     )
 
     def a_second_later() -> None:
@@ -118,3 +131,18 @@ def test_a_standby_checks_the_state_and_leaves_the_housekeeping_to_the_leader(
     for _ in range(6):
         turn()
     assert state.tidied > 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"), [(StateError("the disk is full"), "the disk is full"), (KeyError("row"), "KeyError at ")]
+)
+def test_housekeeping_that_fails_is_logged_and_tried_again(
+    turn: Callable[[], None], state: FakeState, log: RecordingLogger, failure: Exception, said: str
+) -> None:
+    """A damaged row must not end it for good."""
+    state.failure = failure
+    while state.tidied < 2:
+        turn()
+    ((level, event, keys),) = log.lines
+    assert (level, event) == ("error", "state_failed")
+    assert said in keys["error"]

@@ -24,6 +24,11 @@ from tests.decide.build import NOW, metric, scaler, state, value
 QUEUE = metric(MetricType.EXTERNAL, TargetType.AVERAGE_VALUE, 10_000, "queue")
 
 
+def test_a_reason_is_its_name_as_kubernetes_writes_it() -> None:
+    """Alerts and scripts compare these words."""
+    assert {str(each) for each in Reason} == {each.name.title().replace("_", "") for each in Reason}
+
+
 def test_a_size_that_the_window_raises_is_said_to_be() -> None:
     """Something else lowered the size, and an earlier recommendation is higher: no metric is above its target."""
     history = History(hpa=HpaMemory((Recommendation(8, NOW - timedelta(seconds=60)),)))

@@ -61,6 +61,8 @@ class Odd:
         (float("nan"), "nan"),
         (float("inf"), "inf"),
         (10**30, "0xc9f2c9cd04674edea40000000"),
+        (2**64, "0x10000000000000000"),
+        (-(2**63) - 1, "-0x8000000000000001"),
         (Odd(None), "a Odd that cannot be shown"),
         (ValueError("x\ny"), "x y"),
         (b"\x1b", "b'\\x1b'"),
