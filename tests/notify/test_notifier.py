@@ -1,5 +1,6 @@
 """The notifier with a real outbox and a real receiver."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -140,6 +141,7 @@ def test_a_receiver_that_hangs_delays_neither_the_main_thread_nor_a_commit(scene
     for _ in range(100):
         scene.notifier.turn()
     scene.add("mail")
+    assert "notices" in [thread.name for thread in threading.enumerate()], "a dump of the threads shows what hangs"
     assert (len(scene.receiver.events), scene.counted) == (1, {}), "the request has ended meanwhile"
 
 

@@ -1,5 +1,6 @@
 """Adapters are foreign code: their answers are checked against the contract."""
 
+import re
 import weakref
 from collections import UserDict
 from dataclasses import fields
@@ -22,7 +23,8 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.model.target import NO_REQUESTS
-from autoscaler.target.answers import StateCheck, WrongAnswer, checked_error
+from autoscaler.target import Discovery
+from autoscaler.target.answers import StateCheck, WrongAnswer, checked_discovery, checked_error
 from tests.replaced import replace
 
 WEB = TargetRef("fleet", "web")
@@ -266,3 +268,39 @@ def test_instances_without_requests_share_one_immutable_mapping() -> None:
     with pytest.raises(TypeError, match="a mapping of its own"):
         NO_REQUESTS.update(cpu=1)
     assert other.requests == {}
+
+
+SHOP = TargetRef("fleet", "web", "shop")
+WRONG_DISCOVERIES: dict[str, tuple[Any, str]] = {
+    "nothing": (None, "the answer is None, expected a Discovery"),
+    "policies in a list": (Discovery([], {}), "expected mappings"),  # type: ignore[arg-type]  # wrong
+    "failures in a list": (Discovery({}, []), "expected mappings"),  # type: ignore[arg-type]  # wrong
+    "a failure in words": (Discovery({}, {"shop": "down"}), "a failure is 'down', expected a TargetError"),  # type: ignore[dict-item]  # wrong
+    "a failure elsewhere": (
+        Discovery({}, {"pay": TargetForbidden("no")}),
+        "expected a TargetError for one of the name",
+    ),
+    "a name for a target": (Discovery({"web": {}}, {}), "a target is 'web', expected a TargetRef"),  # type: ignore[dict-item]  # wrong
+    "another connection": (Discovery({replace(SHOP, adapter="b"): {}}, {}), "of the connection fleet without a region"),
+    "a region": (Discovery({replace(SHOP, region="eu"): {}}, {}), "of the connection fleet without a region"),
+    "parts in words": (Discovery({replace(SHOP, parts="web"): {}}, {}), "a target's parts is 'web', expected a tuple"),
+    "a part": (Discovery({replace(SHOP, parts=(7,)): {}}, {}), "expected a tuple of texts"),
+    "another namespace": (Discovery({replace(SHOP, namespace="pay"): {}}, {}), "a target's name is 'web', expected a"),
+    "a number as name": (Discovery({replace(SHOP, name=7): {}}, {}), "a target's name is 7, expected a text"),
+    "a policy in words": (Discovery({SHOP: "min: 1"}, {}), "a policy is 'min: 1', expected a mapping"),  # type: ignore[dict-item]  # wrong
+}
+
+
+@pytest.mark.parametrize(("answer", "said"), WRONG_DISCOVERIES.values(), ids=WRONG_DISCOVERIES)
+def test_a_wrong_discovery_is_refused(answer: Any, said: str) -> None:
+    with pytest.raises(WrongAnswer, match=re.escape(said)):
+        checked_discovery(answer, "fleet", ["shop"])
+
+
+def test_a_discovered_name_that_is_not_printable_is_a_failure_of_its_namespace() -> None:
+    """Without namespaces, of the connection. The neighbour stays."""
+    found = checked_discovery(Discovery({replace(SHOP, name="a\nb"): {}, SHOP: {}}, {}), "fleet", ["shop"])
+    assert list(found.policies) == [SHOP]
+    assert str(found.failures["shop"]).startswith("`a b` is left out; give it a printable name")
+    alone = replace(SHOP, name="a\nb", namespace=None)
+    assert list(checked_discovery(Discovery({alone: {}}, {}), "fleet", []).failures) == ["fleet"]
