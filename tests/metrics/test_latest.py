@@ -270,3 +270,10 @@ def test_labels_of_an_autoscaler_are_one_series() -> None:
     assert shown.series("labels") == [
         {"autoscaler": "web", "label_a_b": "1", "label_a_b_conflict1": "2", "label_example_org_team": "shop"}
     ]
+
+
+def test_the_first_warning_of_each_target_is_known() -> None:
+    """A target without one, or without a decision, is no problem of the daemon."""
+    shown = Shown("web", "api", "new")
+    shown.ended(decision(warnings=("worker web-3 ended", "no ports")), decision("api"))
+    assert shown.metrics._latest.warnings() == {"web": "worker web-3 ended"}
