@@ -63,17 +63,15 @@ class Stop:
         """Return whether the process is to stop."""
         return self._asked
 
-    def run_interruptibly(self, work: Callable[[], _T], seconds: float = math.inf) -> _T:
+    def run_interruptibly(self, work: Callable[[], _T]) -> _T:
         """Return what `work` returns or raises. Raises Stopping if a stop is requested first, and NoThread.
 
-        Raises StateError after `seconds`.
-
         For files, databases and foreign code, which can block without limit. The work runs in a thread of its own,
-        which is abandoned after a stop or a time-out. So it must be safe to end the process while it runs.
+        which is abandoned after a stop. So it must be safe to end the process while it runs.
         """
         if self.asked():
             raise Stopping
-        return self.wait_for(spawn("stoppable", work), seconds)
+        return self.wait_for(spawn("stoppable", work))
 
     def wait_for(self, future: Future[_T], seconds: float = math.inf) -> _T:
         """Return the future's result, or raise its error. Raises Stopping, and StateError after `seconds`."""

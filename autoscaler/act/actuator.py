@@ -75,19 +75,7 @@ class Actuator:
         self._turns = Turns()
         self._announcing: Future[None] | None = None
         """The last announcements. They have a thread of their own, because nothing may wait for one that hangs."""
-        self._writers = Writers(max(1, _concurrent_writes(adapter) // shards), clock)
-
-    def writing(self) -> bool:
-        """Return whether a write is running in a thread of its own."""
-        return self._writers.writing()
-
-    def busy(self) -> frozenset[TargetRef]:
-        """Return the targets with an earlier write under way."""
-        return self._writers.targets()
-
-    def overdue_seconds(self) -> float:
-        """Return for how long a write in its own thread is past its deadline; 0 if none is."""
-        return self._writers.overdue_seconds()
+        self.writers: Final = Writers(max(1, _concurrent_writes(adapter) // shards), clock)
 
     def act(
         self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef] = frozenset()
@@ -104,7 +92,7 @@ class Actuator:
             for made in live
             if (change := made.change) is not None
         ]
-        written = self._writers.run(jobs, call, busy)
+        written = self.writers.run(jobs, call, busy)
         for decision in decisions:
             self._turns.note(decision, written.get(decision.name))
         return {

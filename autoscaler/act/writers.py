@@ -62,7 +62,7 @@ class Writers:
         """Return whether a write is running in a thread of its own."""
         return bool(self._hanging)
 
-    def targets(self) -> frozenset[TargetRef]:
+    def busy(self) -> frozenset[TargetRef]:
         """Return the targets with a write running in a thread of its own."""
         with self._changed:
             return frozenset(self._hanging)

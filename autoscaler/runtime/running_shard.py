@@ -96,7 +96,7 @@ class RunningShard:
     def stuck(self) -> bool:
         """Return whether its cycle, or a call of its adapter in another thread, hangs too long to be waited for."""
         shortest = min([scaler.sync_period for scaler in self.wanted.scalers], default=None)
-        calls = max(self._connection.overdue_seconds(), self._actuator.overdue_seconds())
+        calls = max(self._connection.overdue_seconds(), self._actuator.writers.overdue_seconds())
         overdue = 0.0 if shortest is None else calls / shortest.total_seconds()
         return max(self.shard.overdue_periods(), overdue) >= _HANGS_AFTER_PERIODS
 
@@ -106,11 +106,13 @@ class RunningShard:
 
     def overdue_seconds(self) -> float:
         """Return the seconds that its longest hanging call is past its deadline; 0 if none hangs."""
-        return max(self.shard.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.overdue_seconds())
+        return max(
+            self.shard.overdue_seconds(), self._connection.overdue_seconds(), self._actuator.writers.overdue_seconds()
+        )
 
     def ended(self) -> bool:
         """Return whether no thread is running a cycle or a call of it."""
-        return not (self.shard.running() or self._connection.calling() or self._actuator.writing())
+        return not (self.shard.running() or self._connection.calling() or self._actuator.writers.writing())
 
     def stop_drains(self) -> None:
         """Leave the drains that are under way to the shard that serves these targets next."""

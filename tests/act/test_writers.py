@@ -64,7 +64,7 @@ class Shard:
         return self.actuator.act(decisions, Call(NOW, self.clock.monotonic() + seconds))
 
     def wait_for_end(self) -> None:
-        until(lambda: not self.actuator.writing(), "the end of the writes")
+        until(lambda: not self.actuator.writers.writing(), "the end of the writes")
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_hanging_write_delays_no_other_beyond_the_deadline(back: BackEnd) -> N
     assert (outcomes["b"], outcomes["c"]) == (Written(5), Written(5))
     assert isinstance(outcomes["a"], TargetUnavailable)
     assert "unknown until the next cycle" in str(outcomes["a"])
-    assert shard.actuator.writing()
+    assert shard.actuator.writers.writing()
 
 
 @pytest.mark.usefixtures("settled")
@@ -143,10 +143,10 @@ def test_a_target_with_a_hanging_write_is_not_written_again(back: BackEnd) -> No
     assert outcomes["b"] == Written(5)
     assert back.written == ["a", "b"]
     shard.clock.advance(5)
-    assert shard.actuator.overdue_seconds() == 5 - _SECONDS
+    assert shard.actuator.writers.overdue_seconds() == 5 - _SECONDS
     back.go_on.set()
     shard.wait_for_end()
-    assert shard.actuator.overdue_seconds() == 0
+    assert shard.actuator.writers.overdue_seconds() == 0
     assert shard.act(rescale("a")) == {"a": Written(5)}
 
 

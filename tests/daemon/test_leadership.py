@@ -203,7 +203,7 @@ def test_a_daemon_with_a_hanging_call_resigns_and_leaves_the_lease_to_its_end(
     """The call may still write. A standby that took the lease at once would write beside it."""
     one.lead(NAMES[0])
     one.turn()
-    monkeypatch.setattr(one.shard()._actuator, "writing", lambda: True)
+    monkeypatch.setattr(one.shard()._actuator.writers, "writing", lambda: True)
     with pytest.raises(StateError, match="a call hangs, so the lease was not freed; a standby leads within 30 s"):
         one.harness.runtime.resign()
     assert one.lease.resigned == [True]
@@ -250,12 +250,12 @@ def test_a_hanging_write_of_a_former_leader_is_abandoned(one: Member, monkeypatc
     one.lead(NAMES[0])
     one.turn()
     shard, (adapter,) = one.shard(), one.built
-    monkeypatch.setattr(shard._actuator, "writing", lambda: True)
+    monkeypatch.setattr(shard._actuator.writers, "writing", lambda: True)
     one.lose()
     one.turn()
     one.turn()
     assert adapter.closed == 0
-    monkeypatch.setattr(shard._actuator, "overdue_seconds", lambda: 45.0)  # three of its periods
+    monkeypatch.setattr(shard._actuator.writers, "overdue_seconds", lambda: 45.0)  # three of its periods
     one.turn()
     assert adapter.closed == 1
     assert one.harness.events() == ["lease_gained", "lease_lost", "standing_by", "shard_left_behind"]

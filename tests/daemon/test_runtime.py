@@ -332,11 +332,11 @@ def test_a_hanging_call_keeps_its_claims_for_a_lease_after_its_deadline(
     """Then the shard of a renamed connection can serve the targets."""
     harness.follow({"a": Section(), "b": Section()}, [on("a"), on("b", "other")])
     shard = harness.runtime.running[ShardName("a")]
-    monkeypatch.setattr(shard._actuator, "writing", lambda: True)
+    monkeypatch.setattr(shard._actuator.writers, "writing", lambda: True)
     harness.follow({"b": Section()}, [on("b", "other")])
     found = []
     for seconds in (14.9, 15.0):
-        monkeypatch.setattr(shard._actuator, "overdue_seconds", lambda seconds=seconds: seconds)
+        monkeypatch.setattr(shard._actuator.writers, "overdue_seconds", lambda seconds=seconds: seconds)
         harness.runtime.supervise()
         found.append(shard._ledger.is_current())
     assert found == [True, False]

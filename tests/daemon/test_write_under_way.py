@@ -114,7 +114,7 @@ class Daemon:
 
     def lands(self) -> None:
         self.back.lands.set()
-        until(lambda: not self.actuator.writing(), "the end of the write")
+        until(lambda: not self.actuator.writers.writing(), "the end of the write")
 
 
 @pytest.fixture

@@ -56,11 +56,11 @@ class _Histories(dict[str, History]):
 class FakePorts(Ports):
     """Every queue has 3 entries and every size is 1, so each autoscaler writes 3. Counts its calls.
 
-    It stands for its own ledger and actuator.
+    It stands for its own ledger, actuator and writers.
     """
 
     def __init__(self, before_observe: Callable[[], None] = lambda: None) -> None:
-        self.ledger = self.actuator = cast("Any", self)
+        self.ledger = self.actuator = self.writers = cast("Any", self)
         self.calls: list[str] = []
         self.deadlines: list[float] = []
         self.asked: list[Call] = []

@@ -107,14 +107,15 @@ def _partitions(
 def _form(reading: ExpressionText, opened: tuple[int, ...], proof: Proof) -> Form:
     labels = tuple(reading.labels[at] for at in opened)
     added = tuple(label for label in labels if label in proof.added)
-    return Form(template(proof, reading, frozenset(opened)), labels, opened, added, proof.fallback)
+    return Form(template(proof, reading, opened), labels, opened, added, proof.fallback)
 
 
 def _chunks(keys: Iterable[Key], form: Form, limits: Limits) -> Iterator[list[Key]]:
     """Divide the members, in order, into queries within the limits."""
-    written = form.template.slots()
+    written = [part[1] for part in form.parts if not isinstance(part, str)]
     times = [written.count(slot) for slot in form.slots]
-    fixed = form.template.fixed_bytes - sum(times)  # no `|` before the first value
+    without_values = form.text([("",) * len(form.slots)])
+    fixed = len(without_values.encode()) - sum(times)  # no `|` before the first value
     chunk: list[Key] = []
     size = fixed
     for key in sorted(keys):

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner.rewrite import Slot, Template
+from autoscaler.observe.planner.rewrite import Part, alternation
 
 _FAILED: Final = "its merged query failed"
 Key: TypeAlias = tuple[str, ...]
@@ -16,11 +17,12 @@ Key: TypeAlias = tuple[str, ...]
 class Form:
     """How a merged query is written and its answer split."""
 
-    template: Template
+    parts: tuple[Part, ...]
+    """The merged expression, without the values."""
     labels: tuple[str, ...]
     """The labels that vary."""
-    slots: tuple[Slot, ...]
-    """Each label's place in the template."""
+    slots: tuple[int, ...]
+    """Each label's variable in the parts."""
     added: tuple[str, ...]
     """Labels of the answer that exist only because of the merge."""
     fallback: bool
@@ -28,9 +30,9 @@ class Form:
 
     def text(self, keys: Iterable[Key]) -> str:
         """Return the expression for these members, the same for the same set."""
-        return self.template.text(
-            {slot: sorted(set(values)) for slot, values in zip(self.slots, zip(*keys, strict=True), strict=True)}
-        )
+        columns = zip(self.slots, zip(*keys, strict=True), strict=True)
+        patterns = {slot: quoted(alternation(sorted(set(values)))) for slot, values in columns}
+        return "".join(part if isinstance(part, str) else f"{part[0]}=~{patterns[part[1]]}" for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

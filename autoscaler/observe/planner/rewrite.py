@@ -1,8 +1,7 @@
 """Makes one expression for many: as the proof writes it, with all values in the matchers that vary."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import promql_parser as ast
@@ -17,40 +16,18 @@ _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 MAX_CHARACTERS: Final = 2000
 """Longest expression. Parsing time grows with the square of the length: 0.2 s for this."""
 
-Slot: TypeAlias = int
-"""The variable whose values go here."""
+Part: TypeAlias = str | tuple[str, int]
+"""A part of a merged expression: text, or a matcher's label and its variable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The text of a merged expression, without the values."""
-
-    parts: tuple[str | tuple[str, Slot], ...]
-    """Text, or a matcher's label and its variable."""
-
-    def text(self, values: Mapping[Slot, Iterable[str]]) -> str:
-        """Return the expression for these values, in their order."""
-        patterns = {slot: quoted(alternation(each)) for slot, each in values.items()}
-        return "".join(part if isinstance(part, str) else f"{part[0]}=~{patterns[part[1]]}" for part in self.parts)
-
-    @property
-    def fixed_bytes(self) -> int:
-        """The length of the text without any value."""
-        return len(self.text(dict.fromkeys(self.slots(), ())).encode())
-
-    def slots(self) -> Sequence[Slot]:
-        """Return each place's variable."""
-        return [part[1] for part in self.parts if not isinstance(part, str)]
-
-
-def template(proof: Proof, reading: ExpressionText, variables: frozenset[int]) -> Template:
-    """Return the template with these variables open and the others as in this expression."""
-    parts: list[str | tuple[str, Slot]] = [proof.pieces[0]]
+def template(proof: Proof, reading: ExpressionText, variables: Sequence[int]) -> tuple[Part, ...]:
+    """Return the parts, with these variables open and the others as in this expression."""
+    parts: list[Part] = [proof.pieces[0]]
     shape = reading.shape
     for label, variable, piece in zip(shape.labels, shape.variables, proof.pieces[1:], strict=True):
         closed = f"{label}={quoted(reading.values[variable])}"
         parts += [(label, variable) if variable in variables else closed, piece]
-    return Template(tuple(parts))
+    return tuple(parts)
 
 
 def alternation(values: Iterable[str]) -> str:
