@@ -6,7 +6,6 @@ real processes. At the end its memory is read only from its state.
 
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, Final
 from autoscaler.record import Record
 from rehearse import judge
 from rehearse.judge import Asked, Change
+from rehearse.load import LEAST, Load, series
 from rehearse.rehearsal import Extent, Row
 from tests.daemon.running import (
     RunningDaemon,
@@ -30,7 +30,7 @@ from tests.daemon.running import (
     write_config,
 )
 from tests.daemon.state import records
-from tests.servers.exporter import Exporter, running_exporter
+from tests.servers.exporter import running_exporter
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus, static
@@ -40,7 +40,6 @@ LIVES: Final = 200
 SHORT_LIVES: Final = 8
 GROUPS: Final = ("blue", "green", "red")
 POOL: Final = "pool"
-LEAST: Final = 2
 MAX_SIZE: Final = 16
 _CALM_CYCLES: Final = 3
 """The last life, in which each load equals its size."""
@@ -49,8 +48,8 @@ _BEHAVIOR: Final = {
     "scaleDown": {"stabilizationWindowSeconds": 6, "policies": [{"type": "Pods", "value": 3, "periodSeconds": 6}]},
 }
 _SCALE: Final = r"^POST /v1/job/[^/]+/scale"
-_HOLDS_SECONDS: Final = (2.0, 6.0)
-"""The shortest and the longest time that a load stays the same, in seconds."""
+_CHANCE: Final = 0.12
+"""The chance that a load changes in half a second: it mostly stays for some seconds."""
 _STARTS_SECONDS: Final = 2.5
 """The duration of a start, within which a kill during a start comes."""
 _LIVES_SECONDS: Final = 4.0
@@ -71,43 +70,6 @@ class Moment(StrEnum):
 
 MOMENTS: Final = (*Moment, Moment.RANDOM)
 """The moments, in turn. Of 200 kills 75 are at random, 25 of them during a start, and 25 at each placed point."""
-
-
-class Script:
-    """The loads. Each stays at a level for a few seconds and changes to another."""
-
-    def __init__(self, exporter: Exporter, chance: random.Random) -> None:
-        self._exporter = exporter
-        self._chance = chance
-        self._ending = threading.Event()
-        self._threads = [threading.Thread(target=self._play, args=(name,), daemon=True) for name in (*GROUPS, POOL)]
-        for name in (*GROUPS, POOL):
-            self._set(name, LEAST)
-
-    def start(self) -> None:
-        """Begin to change loads."""
-        for thread in self._threads:
-            thread.start()
-
-    def end(self, levels: Mapping[str, int]) -> None:
-        """Keep the loads at these levels."""
-        self._ending.set()
-        for thread in self._threads:
-            thread.join()
-        for name, level in levels.items():
-            self._set(name, level)
-
-    def _play(self, name: str) -> None:
-        while not self._ending.wait(self._chance.uniform(*_HOLDS_SECONDS)):
-            self._set(name, self._chance.randint(LEAST, MAX_SIZE))
-
-    def _set(self, name: str, level: int) -> None:
-        self._exporter.values[series(name)] = level
-
-
-def series(name: str) -> str:
-    """Return the series of an autoscaler's load."""
-    return f'load{{of="{name}"}}'
 
 
 class Lives:
@@ -208,11 +170,11 @@ class Scaled:
 def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
     """Run every kill, and yield rows for its promises. The seed fixes all except the times of events."""
     chance = random.Random(20260101)
-    with _world(folder, chance) as (lives, proxy, nomad, script):
-        script.start()
+    with _world(folder, chance) as (lives, proxy, nomad, load):
+        load.start()
         for number in range(SHORT_LIVES if extent.short else LIVES):
             lives.live(MOMENTS[number % len(MOMENTS)])
-        script.end({POOL: len(workers(folder)), **_counts(nomad)})
+        load.end({POOL: len(workers(folder)), **_counts(nomad)})
         lives.last()
         scaled = [
             Scaled(records(folder, name), _asked(proxy, name) if name in GROUPS else None) for name in (*GROUPS, POOL)
@@ -273,7 +235,7 @@ def _rows(lives: Lives, scaled: Sequence[Scaled]) -> Iterator[Row]:
 
 
 @contextmanager
-def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults, NomadServer, Script]]:
+def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults, NomadServer, Load]]:
     """Run Nomad behind its proxy, Prometheus and its exporter, without a daemon."""
     for name in ("nomad", "prometheus"):
         (folder / name).mkdir()
@@ -284,7 +246,7 @@ def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults,
             nomad.register(service(name, count=LEAST, group={"Constraints": nowhere}))
         proxy = stack.enter_context(running_faults(nomad.url))
         exporter = stack.enter_context(running_exporter())
-        script = Script(exporter, chance)
+        load = Load(exporter, chance, dict.fromkeys((*GROUPS, POOL), _CHANCE), MAX_SIZE)
         scrape = [static("loads", exporter.address)]
         prometheus = stack.enter_context(running_prometheus(folder / "prometheus", scrape, interval="500ms"))
         prometheus.wait_for(series(POOL))
@@ -303,7 +265,7 @@ def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults,
             scaler["scaleTargetRef"]["name"] += "/work"
         adapters = {"nomad": {"type": "nomad", "address": proxy.url}}
         stack.callback(end_workers, folder)
-        yield Lives(write_config(folder, prometheus.url, scalers, adapters), proxy, chance), proxy, nomad, script
+        yield Lives(write_config(folder, prometheus.url, scalers, adapters), proxy, chance), proxy, nomad, load
 
 
 def _counts(nomad: NomadServer) -> Mapping[str, int]:

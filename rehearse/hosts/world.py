@@ -25,9 +25,9 @@ from rehearse.hosts.audit import Audit, Lead
 from rehearse.hosts.database_proxy import running_database_proxy
 from rehearse.hosts.host import Host, wait_until
 from rehearse.hosts.launched import WAYS
-from rehearse.hosts.load import BY_WINDOW, LEAST, MAX_SIZE, Load, series
 from rehearse.hosts.recorder import Write, now_micros, read_aws, read_nomad, running_recorder
 from rehearse.hosts.verdict import Announced, Look, Noted
+from rehearse.load import LEAST, Load, series
 from tests.daemon.running import external
 from tests.record.postgresql import Server, running_server
 from tests.servers.aws import AwsServer, running_aws
@@ -40,6 +40,12 @@ from tests.servers.stepped_clock import SteppedClock
 
 JOBS: Final = ("red", "green", "blue", "black", "white")
 GROUPS: Final = ("oak", "elm", "fir", "ash")
+_BY_WINDOW: Final = frozenset({"red", "green", "oak", "elm"})
+"""Autoscalers that their stabilization window limits. Policies limit the others."""
+_MAX_SIZE: Final = 9
+_CHANCE: Final = 0.25
+_CHANCE_BY_WINDOW: Final = 0.06
+"""A load that changes more often never falls for long enough for a scale-in."""
 HOSTS: Final = 3
 SHARDS: Final = 2
 """Of each connection."""
@@ -252,7 +258,8 @@ def running_world(
         aws = stack.enter_context(running_aws())
         _create(aws, groups)
         exporter = stack.enter_context(running_exporter())
-        load = Load(exporter, chance, (*jobs, *groups))
+        chances = {name: _CHANCE_BY_WINDOW if name in _BY_WINDOW else _CHANCE for name in (*jobs, *groups)}
+        load = Load(exporter, chance, chances, _MAX_SIZE)
         scrape = [static("loads", exporter.address)]
         prometheus = stack.enter_context(running_prometheus(folder / "prometheus", scrape, interval="250ms"))
         prometheus.wait_for(series(groups[0]))
@@ -335,7 +342,7 @@ def _configuration(
                 "name": name,
                 "scaleTargetRef": _target(name),
                 "minReplicas": LEAST,
-                "maxReplicas": MAX_SIZE,
+                "maxReplicas": _MAX_SIZE,
                 "metrics": [external(series(name))],
                 "behavior": _behavior(name, round(OUTLASTING * lease_seconds)),
             }
@@ -350,10 +357,10 @@ def _target(name: str) -> dict[str, str]:
 
 def _behavior(name: str, seconds: int) -> dict[str, Any]:
     """Return behavior in which only one of the two limits counts."""
-    wide = [{"type": "Pods", "value": MAX_SIZE, "periodSeconds": 1}]
+    wide = [{"type": "Pods", "value": _MAX_SIZE, "periodSeconds": 1}]
     narrow = [{"type": "Pods", "value": 2, "periodSeconds": seconds}]
-    window = seconds if name in BY_WINDOW else 0
-    policies = wide if name in BY_WINDOW else narrow
+    window = seconds if name in _BY_WINDOW else 0
+    policies = wide if name in _BY_WINDOW else narrow
     return {
         "scaleUp": {"stabilizationWindowSeconds": 0, "policies": policies},
         "scaleDown": {"stabilizationWindowSeconds": window, "policies": policies},

@@ -7,7 +7,6 @@ import pytest
 from autoscaler.model import (
     Behavior,
     ConditionType,
-    Decision,
     Failure,
     PolicyType,
     Reason,
@@ -16,17 +15,12 @@ from autoscaler.model import (
     SelectPolicy,
 )
 from tests.decide.build import value
-from tests.hpa.build import own_zero
+from tests.hpa.build import condition, own_zero
 
 FAILED = Failure("connection refused")
 ONE_A_MINUTE = ScalingRules(
     timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, 1, timedelta(minutes=1)),), None
 )
-
-
-def condition(decision: Decision, kind: ConditionType) -> tuple[bool, str]:
-    """Status and reason."""
-    return next((each.status, each.reason) for each in decision.conditions if each.type is kind)
 
 
 @pytest.mark.parametrize("behavior", [Behavior(), None])

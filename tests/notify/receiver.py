@@ -5,16 +5,17 @@ import hmac
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
 from autoscaler.config.settings import Webhook
-from tests.servers.web import serving
+from tests.servers.web import Answer, Request, answering
 
 KEY: Final = b"a key of thirty-two bytes, so so"
+_VAST: Final = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (2**30)
+"""The head of an answer of 1 GiB."""
 
 
 class Receiver:
@@ -40,8 +41,8 @@ class Receiver:
         secret.write_text(base64.b64encode(KEY).decode() + "\n")
         return Webhook(self.url + "/notices?token=t0ken", secret)
 
-    def take(self, headers: Any, body: bytes) -> None:
-        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    def take(self, headers: Any, body: str) -> None:
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}".encode()
         wanted = base64.b64encode(hmac.new(KEY, signed, sha256).digest()).decode()
         event = json.loads(body)
         if headers["webhook-signature"] == f"v1,{wanted}" and event["id"] == headers["webhook-id"]:
@@ -49,39 +50,28 @@ class Receiver:
         else:
             self.forged += 1
 
+    def answer(self, request: Request) -> Answer | None:
+        self.take(request.headers, request.body)
+        match self.answers.pop(0) if self.answers else 204:
+            case "hang":
+                self.released.wait()
+                request.drop()
+            case "drip":
+                request.trickle(_VAST, b"x")
+            case "huge":
+                request.trickle(_VAST, b"x" * 2**20)
+            case "redirect":
+                return Answer(302, b"", {"Location": f"{self.url}/elsewhere"})
+            case status:
+                return Answer(int(status), b"")
+        return None
+
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     """Run a receiver on a free port."""
     receiver = Receiver()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            receiver.take(self.headers, self.rfile.read(int(self.headers["Content-Length"])))
-            answer = receiver.answers.pop(0) if receiver.answers else 204
-            with suppress(OSError):  # the daemon has closed the connection
-                self._answer(answer)
-
-        def _answer(self, answer: int | str) -> None:
-            if answer == "hang":
-                receiver.released.wait()
-                return
-            self.send_response(302 if answer == "redirect" else answer if isinstance(answer, int) else 200)
-            if answer == "redirect":
-                self.send_header("Location", f"{receiver.url}/elsewhere")
-            if answer in ("drip", "huge"):
-                self.send_header("Content-Length", str(2**30))
-            self.end_headers()
-            while answer == "drip" and not receiver.released.wait(0.2):
-                self.wfile.write(b"x")
-            for _ in range(2**10 if answer == "huge" else 0):
-                self.wfile.write(b"x" * 2**20)
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    with serving(Handler) as url:
-        receiver.url = url
+    with answering(receiver.answer) as receiver.url:
         try:
             yield receiver
         finally:

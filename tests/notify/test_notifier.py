@@ -118,7 +118,7 @@ def test_the_outbox_stays_bounded_while_notices_are_sent(scene: Scene, monkeypat
     """A receiver that takes seconds for each notice may never empty the outbox of a large fleet."""
     take = scene.receiver.take
 
-    def take_while_others_are_added(headers: Any, body: bytes) -> None:
+    def take_while_others_are_added(headers: Any, body: str) -> None:
         take(headers, body)
         if len(scene.receiver.events) == 1:
             others = [Notice(NoticeType.SCALED, "web", "more load")] * (MAX_WAITING + 1)

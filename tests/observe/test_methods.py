@@ -14,7 +14,7 @@ from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
 from tests.observe.build import NOW, call, metric, scaler
 from tests.observe.fake import ONE, Fake, answering
-from tests.observe.scripted import Ahead, Scripted, Shard, scripted
+from tests.observe.scripted import UNHURRIED, Ahead, Scripted, Shard, scripted
 from tests.servers.web import Request
 
 LONG = "q" * 3000
@@ -178,7 +178,7 @@ def test_merged_queries_are_shorter_where_post_is_refused(params: Mapping[str, s
                 name="lone",
                 target=TargetRef("fleet", "lone"),
             )
-            shard = Shard(proxy, [*long_names(200), lone], params=params)
+            shard = Shard(proxy, [*long_names(200), lone], params=params, timeout=UNHURRIED)
             before = Prometheus("default", shard.sources["default"], shard.clock)  # an observer that is replaced
             for cycle in range(3):
                 posts = proxy.posts
@@ -201,7 +201,7 @@ def test_the_first_cycle_has_values_for_any_number_of_autoscalers(count: int) ->
         proxy = OnlyGets(server)
         with answering(proxy.handle) as fake:
             proxy.url = fake.url
-            shard = Shard(proxy, long_names(count))
+            shard = Shard(proxy, long_names(count), timeout=UNHURRIED)
             assert shard.values() == {f"g{number}": 1000 * number for number in range(count)}
             assert not shard.queries.asked_alone()
 
@@ -209,7 +209,7 @@ def test_the_first_cycle_has_values_for_any_number_of_autoscalers(count: int) ->
 def test_merged_queries_are_long_where_post_passes() -> None:
     """Eight kilobytes would be many more requests."""
     with scripted() as server:
-        shard = Shard(server, long_names(200))
+        shard = Shard(server, long_names(200), timeout=UNHURRIED)
         for _ in range(2):
             assert shard.values() == {f"g{number}": 1000 * number for number in range(200)}
             assert len(server.taken()) == 2

@@ -47,22 +47,6 @@ def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
     assert result == QueryResult(ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),))
 
 
-@pytest.mark.parametrize(
-    ("expr", "kind"),
-    [("load", "vector"), ("scalar(vector(1))", "scalar"), ('"text"', "string"), ("load[5m]", "matrix")],
-)
-def test_the_result_type_is_kept(prometheus: PrometheusServer, expr: str, kind: str) -> None:
-    """prometheus-api-client drops it, but a scalar and a vector differ in meaning."""
-    assert ask(PrometheusSource(prometheus.url), expr).type == kind
-
-
-@pytest.mark.parametrize("expr", ["vector(0)/0", "vector(1)/0", "-vector(1)/0"])
-def test_special_values_arrive_as_numbers(prometheus: PrometheusServer, expr: str) -> None:
-    """Prometheus writes NaN, +Inf and -Inf as text."""
-    ((value,),) = [[point.value for point in ask(PrometheusSource(prometheus.url), expr).points]]
-    assert str(value) in {"nan", "inf", "-inf"}
-
-
 def test_a_rejection_has_prometheus_own_message(prometheus: PrometheusServer) -> None:
     """Only Prometheus knows what is wrong with an expression or its evaluation."""
     message = refusal(PrometheusSource(prometheus.url), "load * on() load")

@@ -35,9 +35,9 @@ def series(labels: dict[str, str], values: dict[int, str], **more: Any) -> dict[
     return {"metric": labels, "values": [[GRID.seconds(index), value] for index, value in values.items()], **more}
 
 
-def parse(*result: Any, warnings: Any = None, grid: Grid = GRID) -> RangeResult:
-    body = {"status": "success", "data": {"resultType": "matrix", "result": result}, "warnings": warnings}
-    return parse_range(json.dumps(body).encode(), 200, grid, 2**26)
+def parse(*result: Any) -> RangeResult:
+    body = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    return parse_range(json.dumps(body).encode(), 200, GRID, 2**26)
 
 
 def found(source: Prometheus, expr: str, grid: Grid) -> RangeResult:
@@ -101,12 +101,6 @@ def test_a_sample_of_another_time_is_rejected(seconds: int) -> None:
     """A cache that moves times would shift the whole past."""
     with pytest.raises(MetricError, match="an unrequested time"):
         parse({"metric": {}, "values": [[GRID.seconds(0) + seconds, "1"]]})
-
-
-def test_a_partial_answer_is_an_error() -> None:
-    """A missing part would look like less load."""
-    with pytest.raises(MetricError, match="partial data: a store is away"):
-        parse(series({}, {0: "1"}), warnings=["a store is away"])
 
 
 @pytest.mark.parametrize(

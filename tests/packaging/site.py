@@ -15,6 +15,3 @@ def build(folder: Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-
-
-ROOT = Path(__file__).resolve().parents[2]
