@@ -6,7 +6,7 @@ Everything is computed anew from all commits. The judge trusts nothing that the 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from autoscaler.model import (
     later,
 )
 from autoscaler.record import Record
+from tests.record.deciding_again import comparable
 
 
 class Change(NamedTuple):
@@ -70,7 +71,7 @@ def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
         if given != expected:
             yield f"{_named(made)}: remembered {given}, expected {expected}"
         again = apply_outcome(decide(record.scaler, record.observation, expected, made.now), made.outcome)
-        if _comparable(again) != _comparable(made):
+        if comparable(again) != comparable(made):
             yield f"{_named(made)}: decided {made}, expected {again}"
         known = remember(record.scaler, expected, made)
 
@@ -287,11 +288,6 @@ def _is_new(intent: PendingWrite | None, known: History) -> bool:
 def _current(record: Record) -> int:
     assert record.decision.current is not None
     return record.decision.current
-
-
-def _comparable(decision: Decision) -> Any:
-    """Return a form in which errors of the same class and text are equal."""
-    return replace(decision, outcome=None), (type(decision.outcome), str(decision.outcome))
 
 
 def _named(decision: Decision) -> str:

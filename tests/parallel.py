@@ -3,10 +3,9 @@
 A file's tests run in one worker, one after another, so that what its fixtures start is started once.
 """
 
-import os
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
+
+from tests.processes import signal_all, started_with
 
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "docker": (  # one engine for each machine: another would wait for its end
@@ -100,32 +101,17 @@ def end_processes_of(worker: str, run: str) -> list[str]:
 
     Their environment contains the variables of pytest-xdist.
     """
-    marks = {f"PYTEST_XDIST_WORKER={worker}".encode(), f"PYTEST_XDIST_TESTRUNUID={run}".encode()}
-    found = {pid: _command(pid) for pid in _started_with(marks)}
-    _signal(found, signal.SIGTERM)
+    marks = {"PYTEST_XDIST_WORKER": worker, "PYTEST_XDIST_TESTRUNUID": run}
+    found = {pid: _command(pid) for pid in started_with(**marks)}
+    signal_all(found, signal.SIGTERM)
     end = time.monotonic() + _ENDED_WITHIN_SECONDS
-    while (left := _started_with(marks)) and time.monotonic() < end:
+    while (left := started_with(**marks)) and time.monotonic() < end:
         time.sleep(0.1)
-    _signal(left, signal.SIGKILL)
+    signal_all(left, signal.SIGKILL)
     return sorted(found.values())
-
-
-def _started_with(marks: set[bytes]) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended meanwhile, or is another user's
-            if marks <= set((process / "environ").read_bytes().split(b"\0")):
-                found.append(int(process.name))
-    return found
 
 
 def _command(pid: int) -> str:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
     return f"process {pid}"
-
-
-def _signal(pids: Iterable[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)

@@ -1,11 +1,9 @@
 """One daemon, its two Prometheus servers, good and bad autoscalers, and a load that changes all the time."""
 
 import json
-import os
-import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +18,7 @@ from rehearse.hostile.measure import Bounds, Meter, largest_page
 from rehearse.hostile.notes import Notes
 from rehearse.hostile.prometheus import Prometheus
 from rehearse.rehearsal import Row
-from tests.daemon.running import workers
+from tests.daemon.running import end_workers
 from tests.servers.files import replace_text
 from tests.servers.stepped_clock import SteppedClock
 
@@ -74,9 +72,7 @@ class World:
         """Stop everything that was started, workers included."""
         self._stack.close()
         for folder in (self.folder, *self.folder.iterdir()):  # a case may have its own daemon
-            for pid in workers(folder):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            end_workers(folder)
 
     def endure(self, case: Case) -> Row:
         """Run and measure a bad day, and wait for the recovery after it."""

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Final
 
 from rehearse.filesystems import filled, in_memory, run
 from rehearse.machine.scene import Scene
+from tests.waiting import until
 
 _BYTES: Final = 48 * 2**20
 _READ_ONLY: Final = "remount,abort"
 """The option by which ext4 becomes read-only at an error (ext4(5))."""
-_RELEASED_SECONDS: Final = 60.0
 _WAITS: Final = "another write has taken more than 10 s; check its disk"
 """The message of a cycle that only waits for another cycle's commit."""
 _MISSED: Final = 5
@@ -132,10 +131,11 @@ def _repair(scene: Scene, image: Path) -> None:
     """Repair the disk. No process of the daemon runs meanwhile, nor a worker."""
     for pid in scene.workers("held") | scene.workers("web"):
         os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + _RELEASED_SECONDS
-    while subprocess.run(["umount", str(scene.state)], capture_output=True, check=False).returncode:
-        assert time.monotonic() < end, "a process still has files open on the disk"
-        time.sleep(0.2)
+    unmount = ["umount", str(scene.state)]
+    until(
+        lambda: subprocess.run(unmount, capture_output=True, check=False).returncode == 0,
+        "the end of all processes with files open on the disk",
+    )
     run("e2fsck", "-p", str(image), may_be=frozenset({0, 1}))
     _mount(image, scene.state)
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
@@ -18,6 +18,7 @@ from tests.daemon.running import (
     end_workers,
     external,
     finished,
+    mark,
     running_daemon,
     workers,
     write_config,
@@ -110,12 +111,7 @@ class Scene:
 
     def workers(self, pool: str) -> frozenset[int]:
         """Return the pids of a pool's workers."""
-        found = set()
-        for pid in workers(self.folder):
-            with suppress(OSError):  # ended meanwhile
-                if f"{_POOL}={pool}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                    found.add(pid)
-        return frozenset(found)
+        return workers(self.folder, **{_POOL: pool})
 
     def does_not_start(self, said: str, *prefix: str) -> None:
         """Assert that a start fails with a clear message, and that no size changes. `prefix`: of its command."""
@@ -155,7 +151,7 @@ def _config(folder: Path, same: str, elsewhere: str) -> Path:
     pools = {
         name: {
             "command": ["sleep", "3600"],
-            "env": {"DAEMON_TEST": str(folder), _POOL: name},
+            "env": mark(folder) | {_POOL: name},
             "initialReplicas": HELD if name == "held" else 1,
         }
         for name in ("held", "web")

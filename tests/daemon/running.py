@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from typing import Any, Final
 import requests
 import yaml
 
+from tests.processes import signal_all, started_with
 from tests.waiting import PATIENCE_SECONDS
 from tests.web.unix import unix_session
 
@@ -268,18 +269,11 @@ def mark(folder: Path) -> dict[str, str]:
     return {_MARK: str(folder)}
 
 
-def workers(folder: Path) -> frozenset[int]:
-    """Return the pids of running workers of daemons with this folder's configuration."""
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # ended meanwhile
-            if f"{_MARK}={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                found.add(int(process.name))
-    return frozenset(found)
+def workers(folder: Path, **variables: str) -> frozenset[int]:
+    """Return the pids of running workers of daemons with this folder's configuration, and with these variables."""
+    return started_with(**mark(folder), **variables)
 
 
 def end_workers(folder: Path) -> None:
     """End the workers, which outlive their daemon."""
-    for pid in workers(folder):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    signal_all(workers(folder), signal.SIGKILL)

@@ -4,7 +4,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from demo.stage import ROOT
+from tests.processes import processes
+from tests.waiting import until
 from tools.prometheus import prometheus_binaries
 
 pytestmark = pytest.mark.slow
@@ -37,17 +38,9 @@ def running(folder: Path, *arguments: str, clone: Path = ROOT) -> Iterator[subpr
             process.terminate()
 
 
-def left_behind(folder: Path) -> list[str]:
-    """Return the command lines of processes that were started for a demo in `folder`."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-        except OSError:  # it ended meanwhile, or is another user's
-            continue
-        if str(folder).encode() in words:
-            found.append((entry / "cmdline").read_text().replace("\0", " "))
-    return found
+def left_behind(folder: Path) -> list[bytes]:
+    """Return the command lines and variables of processes that were started for a demo in `folder`."""
+    return [b" ".join(told) for _, told in processes() if any(str(folder).encode() in each for each in told)]
 
 
 def read_until(process: subprocess.Popen[str], pattern: str) -> None:
@@ -79,10 +72,7 @@ def files(folder: Path) -> set[Path]:
 
 def nothing_is_left(folder: Path) -> None:
     """Wait until no process is left: the writer of the workers' logs ends with the last worker."""
-    end = time.monotonic() + 60
-    while left_behind(folder) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert left_behind(folder) == []
+    until(lambda: not left_behind(folder), lambda: f"the end of {left_behind(folder)}")
 
 
 def test_a_demo_of_two_minutes_scales_out_and_in(temporary: Path, clone: Path) -> None:

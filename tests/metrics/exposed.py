@@ -1,6 +1,7 @@
 """Metrics with something to show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -89,12 +90,17 @@ DISCOVERED: Final = DiscoveredList(
 CYCLE: Final = CycleResult(shard=FLEET, late_seconds=0.5, observing_seconds=0.1, seconds=0.2)
 
 
+@dataclass
 class FakeShards:
+    """What `schedule.Shards` counts, of two connections."""
+
+    hanging: Sequence[ShardName] = ()
+
     def missed(self) -> Mapping[str, int]:
         return {"fleet": 3, "swarm": 0}
 
-    def hung(self) -> tuple[ShardName, ...]:
-        return (ShardName("fleet", 2, 4),)
+    def hung(self) -> Sequence[ShardName]:
+        return self.hanging
 
     def superseded(self) -> Mapping[str, int]:
         return {"fleet": 1, "swarm": 0}
@@ -146,7 +152,7 @@ def everything() -> Shown:
     web = scaler("web", labels=(("team", "shop"),), rules=rules)
     shown.configure(web, scaler("api"), scaler("batch", dry_run=True), limits=LIMITS)
     of_teams = Settings(Path("a.yaml"), {}, {}, (), grants={"shop": Grant("shop-", 4)}, refused={"shop": (WRONG,)})
-    watch_shards(shown.registry, FakeShards())
+    watch_shards(shown.registry, FakeShards([ShardName("fleet", 2, 4)]))
     watch_queries(shown.registry, lambda: [HEAVY])
     watch_discovery(shown.registry, lambda: DISCOVERED)
     watch_log(shown.registry, lambda: 3)

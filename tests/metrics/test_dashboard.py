@@ -11,9 +11,7 @@ import pytest
 from autoscaler.metrics import CONTENT_TYPE, exposition
 from tests.metrics.exposed import everything, happen
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
-from tests.servers.required import require
 from tests.servers.web import Answer, Request, answering
-from tools.prometheus import PrometheusNotFound
 
 DASHBOARD: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent.parent / "config/grafana-dashboard.json").read_text()
@@ -34,15 +32,12 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
         return Answer(200, exposition(shown.registry), {"Content-Type": CONTENT_TYPE})
 
     folder = tmp_path_factory.mktemp("prometheus")
-    try:
-        with (
-            answering(scrape) as url,
-            running_prometheus(folder, [static("autoscaler", url.removeprefix("http://"))]) as server,
-        ):
-            server.wait_for("count_over_time(autoscaler_autoscalers[1m]) >= 3")
-            yield server
-    except PrometheusNotFound as missing:
-        require(str(missing))
+    with (
+        answering(scrape) as url,
+        running_prometheus(folder, [static("autoscaler", url.removeprefix("http://"))]) as server,
+    ):
+        server.wait_for("count_over_time(autoscaler_autoscalers[1m]) >= 3")
+        yield server
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """The health of the servers that the daemon talks to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from autoscaler.view.level import Level
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
 from tests.clocks import FakeClock
 from tests.decisions import NOW
-from tests.metrics.exposed import HEAVY, WRONG
+from tests.metrics.exposed import HEAVY, WRONG, FakeShards
 
 DOWN = TargetUnavailable("the back end did not answer")
 REFUSED = QueryFailure("prometheus 'default' at http://localhost:9090: connection refused")
@@ -34,27 +34,11 @@ class NoSettings(BaseModel):
 
 
 @dataclass
-class Shards:
-    """The shards of one connection, as `schedule.Shards` counts them."""
-
-    hanging: Sequence[ShardName] = ()
-    count: int = 1
-
-    def missed(self) -> Mapping[str, int]:
-        return {"fleet": 2}
-
-    def hung(self) -> Sequence[ShardName]:
-        return self.hanging
-
-    def superseded(self) -> Mapping[str, int]:
-        return {"fleet": 1}
-
-
-@dataclass
 class Known:
     """The daemon of one source and one connection."""
 
-    shards: Shards = field(default_factory=Shards)
+    hanging: Sequence[ShardName] = ()
+    shards: int = 1
     clock: FakeClock = field(default_factory=FakeClock)
     alone: Sequence[AskedAlone] = ()
     health: Health = field(init=False)
@@ -64,9 +48,9 @@ class Known:
 
     @property
     def status(self) -> DaemonStatus:
-        adapters = {"fleet": AdapterSection("memory", NoSettings(), shards=self.shards.count)}
+        adapters = {"fleet": AdapterSection("memory", NoSettings(), shards=self.shards)}
         settings = Settings(Path("a.yaml"), {"default": PrometheusSource("http://localhost:9090")}, adapters, ())
-        return self.health.status(settings, self.shards, "1.2.3", NOW, alone=self.alone)
+        return self.health.status(settings, FakeShards(self.hanging), "1.2.3", NOW, alone=self.alone)
 
     @property
     def source(self) -> SourceStatus:
@@ -128,9 +112,9 @@ def test_a_refused_file_or_policy_of_a_grant_is_a_warning() -> None:
     settings = Settings(Path("a.yaml"), {}, {}, (), grants=grants, owners={"pay-api": "pay"})
     wrong = replace(settings, refused={"shop": (WRONG,) * 21})
 
-    status = known.health.status(wrong, Shards(count=0), "1.2.3", NOW)
+    status = known.health.status(wrong, FakeShards(), "1.2.3", NOW)
 
-    assert known.health.status(settings, Shards(count=0), "1.2.3", NOW).level is Level.NORMAL
+    assert known.health.status(settings, FakeShards(), "1.2.3", NOW).level is Level.NORMAL
     assert (status.level, status.problems) == (Level.WARNING, ("21 files or autoscalers of team shop are refused",))
     assert [(each.name, each.autoscalers, each.refused) for each in status.grants] == [("pay", 1, 0), ("shop", 0, 21)]
     assert status.grants[1].problems == ("shop.yaml:1:1: the file is empty; write a list",) * 20
@@ -185,19 +169,19 @@ def test_a_deferred_write_does_not_count() -> None:
 
 def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
     """With several shards, the others continue."""
-    known = Known(Shards([ShardName("fleet", 1, 2)], count=2))
+    known = Known([ShardName("fleet", 1, 2)], shards=2)
     known.health.called("fleet", 1, ())
 
     assert (known.connection.level, known.connection.hung, known.connection.shards) == (Level.WARNING, 1, 2)
     assert known.status.problems == ("connection fleet hangs in 1 of 2 shards",)
-    known.shards = Shards([ShardName("fleet")])
+    known.hanging, known.shards = [ShardName("fleet")], 1
     assert known.connection.level is Level.ERROR
     assert known.status.problems == ("connection fleet hangs",)
 
 
 def test_missed_ticks_and_superseded_shards_are_shown() -> None:
     known = Known()
-    assert (known.connection.missed_ticks, known.connection.superseded) == (2, 1)
+    assert (known.connection.missed_ticks, known.connection.superseded) == (3, 1)
 
 
 def test_the_last_cycle_is_the_oldest_of_all_shards() -> None:

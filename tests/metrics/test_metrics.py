@@ -161,7 +161,7 @@ def test_series_of_removed_adapters_and_sources_are_removed() -> None:
 def test_missed_ticks_and_hung_shards_are_shown() -> None:
     """A hung call ends no cycle, so no other metric shows it."""
     shown = Shown()
-    watch_shards(shown.registry, FakeShards())
+    watch_shards(shown.registry, FakeShards([ShardName("fleet", 2, 4)]))
     assert shown.value("missed_ticks_total", adapter="fleet") == 3
     assert shown.value("shard_hung", adapter="fleet") == 1
     assert shown.value("shard_hung", adapter="swarm") == 0

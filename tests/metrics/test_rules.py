@@ -10,8 +10,7 @@ import yaml
 
 from autoscaler.rules.brakes import Brake
 from tests.metrics.exposed import everything
-from tests.servers.required import require
-from tools.prometheus import PrometheusNotFound, prometheus_binaries
+from tests.servers.prometheus import programs
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = (ROOT / "config/alerts.yaml", ROOT / "config/recording-rules.yaml")
@@ -24,11 +23,7 @@ def rules(path: Path) -> list[dict[str, Any]]:
 
 def promtool(*words: object) -> str:
     """Return promtool's output. Fail the test when it reports an error."""
-    try:
-        program = prometheus_binaries().promtool
-    except PrometheusNotFound as missing:
-        require(str(missing))
-    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False)
+    done = subprocess.run([programs().promtool, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

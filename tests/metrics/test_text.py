@@ -9,8 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from autoscaler.metrics import exposition
 from tests.metrics.exposed import everything
-from tests.servers.required import require
-from tools.prometheus import PrometheusNotFound, prometheus_binaries
+from tests.servers.prometheus import programs
 
 
 def test_the_exposition_equals_that_of_the_client_library() -> None:
@@ -41,11 +40,6 @@ def test_a_label_may_contain_any_character() -> None:
 @pytest.mark.slow
 def test_every_name_and_help_passes_promtool() -> None:
     """Prometheus' own linter checks base units, suffixes and help texts."""
-    try:
-        promtool = prometheus_binaries().promtool
-    except PrometheusNotFound as missing:
-        require(str(missing))
-    checked = subprocess.run(
-        [promtool, "check", "metrics"], input=exposition(everything().registry), capture_output=True, check=False
-    )
+    text = exposition(everything().registry)
+    checked = subprocess.run([programs().promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")

@@ -13,8 +13,9 @@ import requests
 import yaml
 
 from tests.servers.ports import free_port
+from tests.servers.required import require
 from tests.waiting import PATIENCE_SECONDS, until
-from tools.prometheus import prometheus_binaries
+from tools.prometheus import Binaries, PrometheusNotFound, prometheus_binaries
 
 READY_WITHIN_SECONDS: Final = 180.0
 STOPPED_WITHIN_SECONDS: Final = 180.0
@@ -64,6 +65,14 @@ def openmetrics(series: Mapping[str, Iterable[tuple[datetime, float]]]) -> str:
     return "".join(f"# TYPE {name} gauge\n" + "\n".join(lines) + "\n" for name, lines in families.items()) + "# EOF\n"
 
 
+def programs() -> Binaries:
+    """Return Prometheus' two programs; skip the test without them."""
+    try:
+        return prometheus_binaries()
+    except PrometheusNotFound as missing:
+        require(str(missing))
+
+
 @contextmanager
 def running_prometheus(
     folder: Path,
@@ -82,7 +91,7 @@ def running_prometheus(
     content of --web.config.file (TLS, basic auth); then `client` is a session with access. `history`: see
     `openmetrics`. `port`: a fixed one, for a server that comes back.
     """
-    binaries = prometheus_binaries()
+    binaries = programs()
     data, log, scheme = folder / "data", folder / "prometheus.log", "http"
     if history is not None:
         (folder / "history.om").write_text(history)

@@ -6,13 +6,13 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
-from urllib.parse import urlsplit
 
 import requests
 
 from rehearse.hostile.case import Case, Day
+from tests.daemon import flooding
 
 _IDLE: Final = 1_100
 """A number that exceeds the daemon's descriptors."""
@@ -21,28 +21,15 @@ _CLOSES_SECONDS: Final = 60.0
 """Within this time the daemon closes the connection of an idle client."""
 
 
-def _place(day: Day) -> tuple[str, int]:
-    at = urlsplit(day.world.daemon.url)
-    return at.hostname or "", at.port or 0
-
-
 @contextmanager
 def connected(day: Day, count: int) -> Iterator[list[socket.socket]]:
-    """Open so many connections, as far as the daemon accepts them."""
+    """Open so many connections, as far as the daemon accepts them. If its queue is full, the kernel tries again."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    connections: list[socket.socket] = []
-    try:
-        for _ in range(count):
-            connection = socket.socket()
-            connection.setblocking(False)
-            connection.connect_ex(_place(day))  # if the queue is full, the kernel tries again
-            connections.append(connection)
+    with ExitStack() as held:
+        connections = [held.enter_context(flooding.connected(day.world.daemon.url)) for _ in range(count)]
         time.sleep(_CONNECTS_SECONDS)
         yield connections
-    finally:
-        for connection in connections:
-            connection.close()
 
 
 def _seconds_of(day: Day, path: str = "/-/healthy") -> float:
