@@ -26,7 +26,7 @@ def test_a_failed_command_shows_what_it_said_and_shared_modules_show_values(tmp_
     (tmp_path / "test_fails.py").write_text(FAILS)
     words = ("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}")
     done = subprocess.run(
-        [sys.executable, *words, str(tmp_path)], cwd=ROOT, check=False, capture_output=True, text=True, timeout=120
+        [sys.executable, *words, str(tmp_path)], cwd=ROOT, check=False, capture_output=True, text=True, timeout=600
     )
     assert "2 failed" in done.stdout.splitlines()[-1], done.stdout + done.stderr
     assert "assert 0 < 0" in done.stdout
