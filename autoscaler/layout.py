@@ -71,8 +71,12 @@ def clock(at: datetime, now: datetime) -> str:
 
 def moment(at: datetime, now: datetime) -> str:
     """Return a time as `clock` does, with its age: `13:04:10 (5m ago)`; of a time to come `13:04:10 (in 5m)`."""
-    age = f"{format_age(now - at)} ago" if at - now < _NOW else f"in {format_age(at - now)}"
-    return f"{clock(at, now)} ({age})"
+    return f"{clock(at, now)} ({ago(at, now)})"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """Return how long ago, or in how long. What happens while a page is made is "0s ago"."""
+    return f"{format_age(now - at)} ago" if at - now < _NOW else f"in {format_age(at - now)}"
 
 
 def local(text: str, now: datetime) -> str:

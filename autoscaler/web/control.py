@@ -13,11 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from autoscaler.config.control_socket import check_length
 from autoscaler.errors import ListenError
-from autoscaler.web.api.answers import ErrorType, RequestError, failure
+from autoscaler.web.api.answers import ErrorType, RequestError
 from autoscaler.web.work import on_thread
 
 BACKLOG: Final = 1024
@@ -64,37 +62,22 @@ class ControlSocket:
         """
         return uid == os.geteuid() != 0 and self._folder_group != os.getegid()
 
+    async def operator(self, uid: int) -> str:
+        """Return the name of a peer. Raises RequestError for one that it refuses, or if no thread can be started."""
+        if self.refuses(uid):
+            message = (
+                "the control socket is for operators: processes of the daemon's own user, such as a pool's workers, "
+                "may not use it"
+            )
+            raise RequestError(ErrorType.FORBIDDEN, message)
+        return await on_thread(partial(_name, uid))  # a directory service may be slow
+
     def close(self) -> None:
         """Close the socket. Remove it unless another socket has replaced it."""
         self.listening.close()
         with suppress(OSError):
             if _identity(self.path) == self._identity:
                 self.path.unlink()
-
-
-class ControlGuard:
-    """ASGI middleware that sets `scope["user"]` to the peer's name, as `Guard` does."""
-
-    def __init__(self, app: ASGIApp, control: ControlSocket) -> None:
-        self._app = app
-        self._control = control
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        if self._control.refuses(scope["state"]["peer"]):
-            message = (
-                "the control socket is for operators: processes of the daemon's own user, such as a pool's workers, "
-                "may not use it"
-            )
-            await failure(ErrorType.FORBIDDEN, message)(scope, receive, send)
-            return
-        try:
-            scope["user"] = await on_thread(partial(_name, scope["state"]["peer"]))  # a directory service may be slow
-        except RequestError as error:
-            await failure(error.kind, str(error))(scope, receive, send)
-            return
-        scope["may_change"] = True
-        await self._app(scope, receive, send)
 
 
 def _name(uid: int) -> str:

@@ -1,4 +1,4 @@
-"""Checks every request over TCP before it is answered.
+"""Checks every request before it is answered. The control socket identifies its peers; over TCP there are more checks:
 
 - DNS rebinding: without TLS and users, the Host header must be an address, this machine, or one of
   `web.allowedHosts`.
@@ -6,7 +6,8 @@
 - Credentials: as the web configuration requires. Only clients in `web.operators` make changes, and those in a grant's
   `operators` to its autoscalers, one at a time. An address is no proof: a proxy on this machine gives its own address
   to every client.
-- Request smuggling: a request with an ambiguous end is refused, and its connection closed.
+- Request smuggling: a request with an ambiguous end is refused, and its connection closed. So it is on the control
+  socket.
 
 No check reads the body, so a client without rights learns nothing from what it sends.
 
@@ -25,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from autoscaler.config.settings import WebSettings
 from autoscaler.web.api.answers import ErrorType, RequestError, failure
 from autoscaler.web.api.endpoints import PREFIX
+from autoscaler.web.control import ControlSocket
 from autoscaler.web.credentials import Credentials
 from autoscaler.web.webconfig import WebConfig
 
@@ -45,7 +47,7 @@ _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="autoscaler", charset="UTF
 
 
 class Guard:
-    """ASGI middleware that sets `scope["user"]`: the logged-in user, else the client certificate's name, or None.
+    """ASGI middleware that sets `scope["user"]`: the user who logged in, or at a socket; a certificate's name; or None.
 
     `scope["may_change"]` says whether this client may change what the path names, for the page.
     """
@@ -56,14 +58,15 @@ class Guard:
         config: WebConfig,
         web: WebSettings,
         host: str,
-        operators_of: Callable[[str], Collection[str]] = lambda _: (),
+        operators_of: Callable[[str], Collection[str]],
+        control: ControlSocket | None,
     ) -> None:
-        """`host`: the server's listen address.
+        """`host`: the server's listen address. `control`: the socket of those requests that have a peer.
 
         `operators_of` returns the users whom a grant lets change one autoscaler.
         """
         self._app = app
-        self._operators_of = operators_of
+        self._operators_of, self._control = operators_of, control
         self._names = {"localhost", host.lower(), socket.gethostname().lower()} - {""}
         self._config = WebConfig()
         self._credentials: Credentials | None = None
@@ -106,6 +109,9 @@ class Guard:
 
     async def _authorize(self, scope: Scope, headers: Headers) -> None:
         """Set the scope's `user` and `may_change`. Raises RequestError for a client without the right."""
+        if self._control is not None and (peer := scope["state"].get("peer")) is not None:
+            scope["user"], scope["may_change"] = await self._control.operator(peer), True
+            return
         self._refuse_rebinding(headers)
         changes = scope["method"] not in _READS
         if changes:

@@ -27,7 +27,7 @@ from autoscaler.logger import Logger
 from autoscaler.threads import spawn
 from autoscaler.web.app import application
 from autoscaler.web.connection import Connection, Limits
-from autoscaler.web.control import BACKLOG, MAX_CONNECTIONS, ControlGuard, ControlSocket
+from autoscaler.web.control import BACKLOG, MAX_CONNECTIONS, ControlSocket
 from autoscaler.web.descriptors import most_connections
 from autoscaler.web.guard import Guard
 from autoscaler.web.sources import Sources
@@ -75,15 +75,13 @@ class WebServer:
         """The server's URL; with port 0, with the port found."""
         self.app = app = application(sources, logger, with_users=bool(config.users), pages=pages)
         host = listen.rpartition(":")[0].strip("[]")
-        self._guard = Guard(app, config, sources.settings().web, host, sources.operators_of)
-        settings = _settings(self._guard)
+        self._guard = Guard(app, config, sources.settings().web, host, sources.operators_of, self._control)
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a client that does not speak HTTP must not fill the log
         self._context = None if config.tls is None else config.tls.context()
         self._limits = limits or Limits(most_connections())
         untaken_ms = int(self._limits.untaken_seconds * 1000)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, untaken_ms)  # accepted sockets inherit it
-        self._of_control = None if self._control is None else _settings(ControlGuard(app, self._control))
-        self._server = uvicorn.Server(settings)
+        self._server = uvicorn.Server(_settings(self._guard))
         self._failure: BaseException | None = None
         self._thread: Future[None] | None = None
 
@@ -158,10 +156,10 @@ class WebServer:
         """Serve until `stop`, then abort the connections that remain: one of TLS would wait for its client."""
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._report)
-        opened = [await self._listen_on(self._socket, self._server.config, self._limits, self._context)]
-        if self._control is not None and self._of_control is not None:
+        opened = [await self._listen_on(self._socket, self._limits, self._context)]
+        if self._control is not None:
             limits = replace(self._limits, connections=MAX_CONNECTIONS)
-            opened.append(await self._listen_on(self._control.listening, self._of_control, limits, None))
+            opened.append(await self._listen_on(self._control.listening, limits, None))
         await self._server.serve(sockets=[])
         if tasks := self._server.server_state.tasks:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)  # uvicorn has cancelled them; they say so to their clients
@@ -169,11 +167,11 @@ class WebServer:
             connection.transport.abort()
 
     async def _listen_on(
-        self, listening: socket.socket, settings: uvicorn.Config, limits: Limits, tls: ssl.SSLContext | None
+        self, listening: socket.socket, limits: Limits, tls: ssl.SSLContext | None
     ) -> Iterable[Connection]:
         """Accept clients from now on. Returns the open connections of the socket."""
         opened: dict[Connection, None] = {}
-        connect = partial(Connection, settings, self._server.server_state, limits, opened)
+        connect = partial(Connection, self._server.config, self._server.server_state, limits, opened)
         seconds = None if tls is None else limits.handshake_seconds
         await self._loop.create_server(
             connect, sock=listening, backlog=_AT_A_TIME, ssl=tls, ssl_handshake_timeout=seconds

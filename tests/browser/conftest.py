@@ -1,3 +1,4 @@
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ ARGUMENTS: Final = (
 _PATIENCE_MS: Final = 120_000
 """A wait ends as soon as its condition holds; the limit is for a busy machine."""
 expect.set_options(timeout=_PATIENCE_MS)
+_EXPECTED: Final = re.compile("net::ERR_NETWORK_CHANGED|status of 409|Status Error Code 409")
+"""Chromium aborts requests when an interface comes or goes, as those of containers do; the page asks again. The API
+answers 409 to a change that contradicts the configuration, and the page shows why."""
 PASSWORD = "correct horse"
 Open = Callable[..., Page]
 """See `open_page` below."""
@@ -73,8 +77,7 @@ def watch(page: Page, problems: list[str]) -> None:
     """Add to `problems` what goes wrong in the page: errors, warnings, breaches of the Content-Security-Policy."""
 
     def said(message: ConsoleMessage) -> None:
-        # Chromium aborts requests when an interface comes or goes, as those of containers do; the page asks again
-        if message.type in ("error", "warning") and "net::ERR_NETWORK_CHANGED" not in message.text:
+        if message.type in ("error", "warning") and not _EXPECTED.search(message.text):
             problems.append(f"{message.type}: {message.text}")
 
     page.add_init_script(

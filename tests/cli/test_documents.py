@@ -1,19 +1,26 @@
 """The documents of the API and of `-o json`, key by key: scripts and clients read them.
 
-A change of one shows in the difference of its file in `documents`. With WRITE_DOCUMENTS=1 the test writes the files.
+A change of one shows in the difference of its file in `documents`, and belongs into CHANGELOG.md. With
+WRITE_DOCUMENTS=1 the test writes the files.
 """
 
 import json
 import os
 import pwd
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from autoscaler.cli.diff import DifferenceList
+from autoscaler.cli.schedule import Calendar
+from autoscaler.described import DescribedSchema
+from autoscaler.document import Document
 from autoscaler.version import VERSION
+from autoscaler.view.hosts import StatusDocument
+from autoscaler.whatif.documents.replay import ReplayList
 from tests.cli.scene import ServedScene, served_scene
 
 _FOLDER: Final = Path(__file__).with_name("documents")
@@ -30,6 +37,33 @@ COMMANDS = {
     "history": ("history", "web"),
     "status": ("status",),
 }
+_OWN: Final[Mapping[str, type[Document]]] = {
+    "diff": DifferenceList,
+    "replay": ReplayList,
+    "schedule": Calendar,
+    "status": StatusDocument,
+}
+"""Commands whose documents are no endpoint's."""
+
+
+def fields(schema: Mapping[str, Any], types: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield each path that a schema describes, with its type. `types`: those that it refers to."""
+    while "$ref" in schema:
+        schema = types[schema["$ref"].rpartition("/")[2]]
+    if len(schema.get("allOf", ())) == 1:
+        schema = schema["allOf"][0] | {key: value for key, value in schema.items() if key != "allOf"}
+    for each in schema.get("anyOf", ()):
+        yield from fields(each, types, path)
+    if "enum" in schema or "const" in schema:
+        words = schema.get("enum", [schema.get("const")])
+        yield f"{path}: {' | '.join(sorted(map(str, words)))}"
+    elif "anyOf" not in schema:
+        yield f"{path}: {schema.get('format') or schema.get('type', 'anything')}"
+    for name, each in schema.get("properties", {}).items():
+        yield from fields(each, types, f"{path}.{name}")
+    for key, mark in (("items", "[]"), ("additionalProperties", ".*")):
+        if isinstance(schema.get(key), dict):
+            yield from fields(schema[key], types, path + mark)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +83,13 @@ def test_the_fields_of_a_command_stay(steered: ServedScene, name: str) -> None:
 
 def test_the_openapi_document_stays(steered: ServedScene) -> None:
     _compare("openapi", json.loads(steered.served.get("/api/v1/openapi.json").text.replace(VERSION, "VERSION")))
+
+
+@pytest.mark.parametrize("command", _OWN)
+def test_no_field_of_a_command_is_lost_unseen(command: str) -> None:
+    """Which type has a field, and how the schema is made, does not matter."""
+    schema = _OWN[command].model_json_schema(mode="serialization", schema_generator=DescribedSchema)
+    _compare(f"{command}-fields", sorted(set(fields(schema, schema["$defs"], command))))
 
 
 def _compare(name: str, found: Any) -> None:

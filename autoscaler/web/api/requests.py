@@ -2,7 +2,6 @@
 
 from collections import Counter
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -11,7 +10,6 @@ from starlette.requests import Request
 from autoscaler.view.parameters import validated
 from autoscaler.web.api.answers import JSON, ErrorType, RequestError
 
-FORM: Final = "application/x-www-form-urlencoded"
 _MAX_BODY_BYTES: Final = 64 * 1024
 _MAX_PARAMETERS: Final = 32
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -30,7 +28,7 @@ def query_of(model: type[_ModelT], request: Request) -> _ModelT:
 
 async def body_of(model: type[_ModelT], request: Request) -> _ModelT:
     """Return the JSON body; an empty one is `{}`. Raises RequestError, BadRequest and ClientDisconnect."""
-    raw = await _read(request, JSON)
+    raw = await _read(request)
     if not raw:
         return validated(model, {}, "key")
     try:
@@ -42,21 +40,8 @@ async def body_of(model: type[_ModelT], request: Request) -> _ModelT:
     return validated(model, value, "key")
 
 
-async def fields_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form that are not empty. Raises RequestError, and ClientDisconnect.
-
-    Only a form that a script of this page sends is read: a browser sends the header to no other site by itself.
-    """
-    if "hx-request" not in request.headers:
-        raise RequestError(ErrorType.FORBIDDEN, "the page's script did not send the form; allow JavaScript")
-    try:
-        return dict(parse_qsl((await _read(request, FORM)).decode(), max_num_fields=_MAX_PARAMETERS, errors="strict"))
-    except ValueError:
-        raise RequestError(ErrorType.BAD_DATA, "the body is not a valid form; send one in UTF-8") from None
-
-
-async def _read(request: Request, wanted: str) -> bytes:
-    """Return a body of this type; an empty one needs none."""
+async def _read(request: Request) -> bytes:
+    """Return a body of JSON; an empty one needs no type."""
     raw = b""
     async for part in request.stream():
         raw += part
@@ -65,6 +50,6 @@ async def _read(request: Request, wanted: str) -> bytes:
     if "malformed" in request.scope["state"]:
         raise RequestError(ErrorType.BAD_DATA, "the body is not valid HTTP; send its length, or valid chunks")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != wanted and (raw or kind):
-        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {wanted}")
+    if kind != JSON and (raw or kind):
+        raise RequestError(ErrorType.UNSUPPORTED, f"the body is of the type {kind[:64] or 'unknown'}; send {JSON}")
     return raw

@@ -2,13 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+
 from autoscaler.errors import SelectorError
-from autoscaler.labels import MAX_SELECTOR, Selector
+from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Decision, ManualControls
 from autoscaler.view.verdict import AutoscalerState, with_pause
 from autoscaler.view.verdict import state as state_of
@@ -41,52 +51,32 @@ class Order(StrEnum):
     """By the ratio of the worst metric to its target."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """The list's parameters in the address. An invalid one selects everything."""
+class ListQuery(BaseModel):
+    """The list's parameters, as in the address. An invalid one selects everything."""
 
-    text: str = ""
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    q: Annotated[str, Field(max_length=253)] = ""
     """Part of a name or a target."""
     labels: str = ""
     """A label selector as typed."""
     state: AutoscalerState | None = None
-    adapter: str = ""
-    order: Order = Order.NAME
-    page: int = 1
+    adapter: Annotated[str, Field(max_length=253)] = ""
+    sort: Order = Order.NAME
+    page: Annotated[int, Field(ge=1, le=99_999)] = 1
 
+    @field_validator("*", mode="wrap")
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "ListQuery":
-        """Return the query of an address's parameters."""
-        page = query.get("page", "")
-        return cls(
-            text=query.get("q", "").strip()[:253],
-            labels=query.get("labels", "").strip()[: MAX_SELECTOR + 1],
-            state=_one(AutoscalerState, query.get("state"), None),
-            adapter=query.get("adapter", "")[:253],
-            order=_one(Order, query.get("sort"), Order.NAME),
-            page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 6 else 1,
-        )
+    def _else_default(cls, value: Any, valid: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        try:
+            return valid(value)
+        except ValidationError:
+            return cls.model_fields[info.field_name or ""].default
 
     def address(self, **changes: Any) -> str:
         """Return a link to the list with these changes, to the first page unless a page is given."""
-        new = replace(self, **{"page": 1} | changes)
-        given = {
-            "q": new.text,
-            "labels": new.labels,
-            "state": new.state or "",
-            "adapter": new.adapter,
-            "sort": "" if new.order is Order.NAME else new.order.value,
-            "page": "" if new.page <= 1 else str(new.page),
-        }
-        return "/?" + urlencode({key: value for key, value in given.items() if value})
-
-
-_ChoiceT = TypeVar("_ChoiceT", bound=StrEnum)
-_OtherT = TypeVar("_OtherT")
-
-
-def _one(choices: type[_ChoiceT], text: str | None, otherwise: _OtherT) -> _ChoiceT | _OtherT:
-    return next((choice for choice in choices if choice.value == text), otherwise)
+        new = self.model_copy(update={"page": 1} | changes)
+        return "/?" + urlencode(new.model_dump(mode="json", exclude_defaults=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +174,11 @@ def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
     counted = Counter(state for entry in known for state in entry.states)
     selector, problem = _selector(wanted.labels)
     fitting = [] if problem else [entry for entry in known if _fits(entry, wanted, selector)]
-    found = sorted(fitting, key=_KEYS[wanted.order])
+    found = sorted(fitting, key=_KEYS[wanted.sort])
     pages = max(1, -(-len(found) // PAGE_ROWS))
     page = min(wanted.page, pages)
     return Listing(
-        wanted=replace(wanted, page=page),
+        wanted=wanted.model_copy(update={"page": page}),
         entries=found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS],
         found=len(found),
         total=len(known),
@@ -209,7 +199,7 @@ def _selector(text: str) -> tuple[Selector | None, str]:
 
 
 def _fits(entry: Entry, wanted: ListQuery, selector: Selector | None) -> bool:
-    text = wanted.text.lower()
+    text = wanted.q.lower()
     return (
         (wanted.state is None or wanted.state in entry.states)
         and (not wanted.adapter or entry.adapter == wanted.adapter)

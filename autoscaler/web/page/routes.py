@@ -26,7 +26,6 @@ from autoscaler.view.parameters import ExplainParameters, HistoryParameters
 from autoscaler.view.reads import NoDecision, Reads
 from autoscaler.view.summary import summaries
 from autoscaler.web.api.answers import RequestError, refusal_of
-from autoscaler.web.page.forms import Forms
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
 
@@ -57,7 +56,6 @@ def pages(sources: Sources, logger: Logger, control: Path) -> Sequence[BaseRoute
     return (
         Route("/", page.handler(page.overview)),
         Route("/autoscalers/{name}", page.handler(page.autoscaler)),
-        Route("/autoscalers/{name}", page.steer, methods=["POST"]),
         Route("/status", page.handler(page.status)),
         Route("/static/{path:path}", _StaticFiles(_HERE / "static").answer),
     )
@@ -93,7 +91,6 @@ class _Page:
         self._control = control
         self._work = sources.work
         self._reads = sources.reads()
-        self._forms = Forms(sources, logger)
 
     @cached_property
     def _templates(self) -> "Environment":
@@ -118,7 +115,7 @@ class _Page:
         scalers = {scaler.name: scaler for scaler in self._sources.settings().autoscalers}
         archive = self._sources.state.archive
         latest, steering = archive.latest(), {name: given.at(now) for name, given in archive.steering().items()}
-        found = listing(entries(scalers, latest, steering), ListQuery.of(request.query_params))
+        found = listing(entries(scalers, latest, steering), ListQuery.model_validate(dict(request.query_params)))
         names = [each.name for each in found.entries]
         rows = summaries(names, scalers, latest, steering, now)
         return self._render(
@@ -154,15 +151,9 @@ class _Page:
             view=_explanation_view(self._reads, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             may_change=request.scope["may_change"],
-            answer=request.scope.get("answer", ""),
             pause_command=self._pause_command(name),
             cuts=self._cuts(),
         )
-
-    async def steer(self, request: Request) -> Response:
-        """Make the change that a form asks for, and answer with the autoscaler's page as it then is."""
-        request.scope["answer"] = await self._forms.submitted(request)
-        return await self.handler(self.autoscaler)(request)
 
     def _pause_command(self, name: str) -> str:
         """Return the command that pauses an autoscaler of this daemon. A command finds the service by itself."""

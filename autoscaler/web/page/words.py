@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from autoscaler.layout import ago
 from autoscaler.model import ConditionType, Direction, EventType
 from autoscaler.quantity import format_age, format_decimal, format_seconds
 from autoscaler.times import INSTANT, parse_instant, rfc3339
@@ -36,11 +37,6 @@ _TIME: Final = Markup('<time datetime="{}" data-local="clock">{} UTC</time> ({})
 def span(given: timedelta | float | None) -> str:
     """Return a duration as it is configured, `1h30m`, to the second. Empty for None."""
     return "" if given is None else format_seconds(given)
-
-
-def ago(at: datetime, now: datetime) -> str:
-    """Return how long ago, or in how long. An event during the rendering is "0s ago"."""
-    return f"{format_age(now - at)} ago" if at - now < timedelta(seconds=1) else f"in {format_age(at - now)}"
 
 
 def clock(at: datetime) -> str:

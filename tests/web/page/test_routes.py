@@ -291,7 +291,7 @@ def test_a_client_that_may_not_make_changes_sees_a_command_and_no_forms(site: Se
     config = "/etc/autoscaler/autoscaler.yaml"
     assert f"Read-only here. Run: <code>autoscaler pause web --config.file={config}</code>" in refused
     assert "hx-post" not in refused
-    assert 'name="action" value="pause"' in allowed
+    assert 'formaction="/api/v1/autoscalers/web/pause"' in allowed
     assert f"recorded with your name, {THIS_USER}" in allowed
     assert "Read-only" not in allowed
 

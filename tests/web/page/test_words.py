@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from autoscaler.layout import ago
 from autoscaler.model import ConditionType, MetricOutcome, MetricTarget, MetricType, Phase, TargetType
 from autoscaler.times import rfc3339
 from autoscaler.view.instances import InstanceDocument
@@ -17,9 +18,9 @@ from tests.replaced import replace
 
 def test_a_future_time_begins_with_in() -> None:
     """A pause that will end is not a pause that has ended."""
-    assert words.ago(NOW + timedelta(hours=4), NOW) == "in 4h"
-    assert words.ago(NOW - timedelta(seconds=5), NOW) == "5s ago"
-    assert words.ago(NOW + timedelta(milliseconds=80), NOW) == "0s ago"
+    assert ago(NOW + timedelta(hours=4), NOW) == "in 4h"
+    assert ago(NOW - timedelta(seconds=5), NOW) == "5s ago"
+    assert ago(NOW + timedelta(milliseconds=80), NOW) == "0s ago"
 
 
 def test_thousandths_are_decimals() -> None:

@@ -25,10 +25,22 @@ function isSelected(part) { // the reader may want to copy it
 document.addEventListener("htmx:confirm", (event) => {
   if (event.target === document.body && (!wanted || document.hidden)) event.preventDefault();
 });
-document.addEventListener("htmx:configRequest", ({target, detail: {parameters, verb}, detail}) => {
+document.addEventListener("htmx:configRequest", ({target, detail: {headers, parameters, path, verb}, detail}) => {
   if (target === document.body) detail.path = location.pathname + location.search; // htmx would scroll to a fragment
-  if (verb === "get") Object.keys(parameters).filter((name) => parameters[name] === "").forEach((name) => delete parameters[name]);
-  else answer.replaceChildren();
+  const isOfOther = (name) => verb === "post" && !path.endsWith(target.elements[name].dataset.of ?? "");
+  Object.keys(parameters).filter((name) => parameters[name] === "" || isOfOther(name)).forEach((name) => delete parameters[name]);
+  if (verb !== "post") return;
+  headers["Content-Type"] = "application/json";
+  answer.replaceChildren();
+});
+htmx.defineExtension("json", { // the API takes no forms
+  encodeParameters(_, values, {elements}) {
+    const read = {number: Number, hidden: JSON.parse};
+    return JSON.stringify(Object.fromEntries([...values].map(([name, text]) => [name, read[elements[name].type]?.(text) ?? text])));
+  },
+});
+document.addEventListener("htmx:beforeSwap", ({detail}) => {
+  if (detail.requestConfig.verb === "post") detail.shouldSwap = false; // the API answers with no page
 });
 document.addEventListener("htmx:oobBeforeSwap", ({detail}) => {
   localize(detail.fragment);
@@ -41,10 +53,12 @@ document.addEventListener("htmx:afterRequest", ({detail: {requestConfig, success
     if (successful) notice.replaceChildren();
     else if (!notice.hasChildNodes()) notice.append("Not refreshed since ", fresh.querySelector("time").cloneNode(true), `: ${said}. What is shown is old.`);
   } else if (!successful) {
-    answer.textContent = `Not done: ${said}.`;
-  } else if (!answer.hasChildNodes()) {
+    const isApi = xhr.getResponseHeader("Content-Type") === "application/json";
+    answer.textContent = `Not done: ${isApi ? JSON.parse(xhr.responseText).error : said}.`;
+  } else {
     form.reset();
-    if (document.activeElement === document.body) form.elements.reason.focus(); // the button of what was in force has gone
+    if (!form.contains(document.activeElement)) form.elements.reason.focus(); // the button of what was in force goes
+    htmx.ajax("GET", location.pathname + location.search, {source: answer, swap: "none"});
   }
 });
 
