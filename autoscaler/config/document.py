@@ -55,10 +55,13 @@ class YamlDocument:
     Raises ConfigError with one problem if it is not YAML, or with every duplicate key and tag.
     """
 
-    def __init__(self, text: str, file: str, first_line: int = 1) -> None:
-        """`first_line`: the number of the text's first line in the file."""
+    def __init__(self, text: str, file: str, first_line: int = 1, stands_at: Loc = ()) -> None:
+        """`first_line`: the number of the text's first line in the file.
+
+        `stands_at`: if the text counts as a part of a larger document, its place there, with which all places begin.
+        """
         self.file = file
-        self._first_line = first_line
+        self._first_line, self._stands_at = first_line, stands_at
         self._problems: list[Problem] = []
         self._known: dict[int, _Known | None] = {}
         self._entries: dict[int, dict[str, tuple[Node, Node]]] = {}
@@ -75,31 +78,16 @@ class YamlDocument:
         key, node = [(self._root, self._root), *self._nodes(loc)][-1]
         return self._mark(key if of_key else node)
 
-    def put_under(self, key: str) -> None:
-        """Make the whole document the value of a key, as in a larger one."""
-        root = self._root
-        if root is None:
-            raise AssertionError("the document is empty")
-        begin, end = root.start_mark, root.end_mark
-        self._root = MappingNode("", [(ScalarNode("", key, begin, end), root)], begin, end)
-        self.value = {key: self.value}
-
-    def put_in_list(self, value: Any) -> None:
-        """Make the whole document the only item of a list, with this value in the place of its own."""
-        root = self._root
-        if root is None:
-            raise AssertionError("the document is empty")
-        self._root = SequenceNode("", [root], root.start_mark, root.end_mark)
-        self.value = [value]
-
     def holds(self, loc: Loc) -> bool:
         """Return whether the file has a value at `loc`."""
         return len(list(self._nodes(loc))) == len(loc)
 
     def _nodes(self, loc: Loc) -> Iterator[tuple[Node, Node]]:
         """Yield the key and the value at each step of `loc`, up to one that is absent."""
-        node = self._root
-        for step in loc:
+        node, above = self._root, len(self._stands_at)
+        if node is not None:
+            yield from [(node, node)] * len(loc[:above])
+        for step in loc[above:]:
             found = self._child(node, step)
             if found is None:
                 return

@@ -16,7 +16,7 @@ from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
 from autoscaler.config.teams import with_teams
-from autoscaler.config.warnings import absent_files, add_hints, add_refused, add_without_instance, unknown_expressions
+from autoscaler.config.warnings import add_refused, add_warnings, add_without_instance, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.promql import Parser
@@ -25,6 +25,18 @@ from autoscaler.fields.types import Scope, suggest
 
 _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "List")
 """The `kind` of what `autoscaler import` reads."""
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pauses the garbage collector: loading makes millions of objects and no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def load(path: Path, *, judge: bool = False) -> Settings:
@@ -36,13 +48,22 @@ def load(path: Path, *, judge: bool = False) -> Settings:
     return with_teams(load_text(path, read(path), judge=judge))
 
 
+@_collector_paused()
 def load_text(path: Path, text: str, *, judge: bool = False) -> Settings:
     """Return the settings of `text`, without teams' files. Raises ConfigError with every problem at once.
 
     `path`: the file's name in messages. Relative paths in the text begin at its folder.
     """
-    with _collector_paused():
-        return _load(path, text, judge=judge)
+    document = YamlDocument(text, str(path))
+    if not isinstance(document.value, dict):
+        found = "the file is empty" if document.value is None else "the file is not a mapping"
+        message = f"{found}; write at least the key autoscalers"
+        raise ConfigError([Problem(str(path), *document.place(()), "", message)])
+    if document.value.get("kind") in _MANIFESTS:
+        message = "the file is a Kubernetes manifest, not a configuration; convert it with `autoscaler import`"
+        raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _settings(path, document, digest, judge=judge)
 
 
 def connection_type(path: Path, name: str) -> str:
@@ -61,19 +82,6 @@ def connection_type(path: Path, name: str) -> str:
     if type_of(name, known[name], problems) is None:
         raise ConfigError(list(problems))
     return str(known[name]["type"])
-
-
-def _load(path: Path, text: str, *, judge: bool) -> Settings:
-    document = YamlDocument(text, str(path))
-    if not isinstance(document.value, dict):
-        found = "the file is empty" if document.value is None else "the file is not a mapping"
-        message = f"{found}; write at least the key autoscalers"
-        raise ConfigError([Problem(str(path), *document.place(()), "", message)])
-    if document.value.get("kind") in _MANIFESTS:
-        message = "the file is a Kubernetes manifest, not a configuration; convert it with `autoscaler import`"
-        raise ConfigError([Problem(str(path), *document.place(("kind",)), "kind", message)])
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return _settings(path, document, digest, judge=judge)
 
 
 class Sections(NamedTuple):
@@ -106,14 +114,13 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
     problems, value = Problems(document), document.value
     file, connections, entries, scope = sections_of(path, document, problems)
     check_autoscalers(value.get("autoscalers"), connections, document, problems)
-    hints = Problems(document)
+    warnings, hints = Problems(document), Problems(document)
     check_rules(entries, problems, hints)
-    add_hints(hints, entries, connections)
+    add_warnings(warnings, hints, entries, connections, None if file is None else file.notify)
     if file is not None:
         check_sharing(value, file.state.shared, connections, problems)
         check_grants(file.grants, connections, problems)
         check_discover(file.grants, connections, problems)
-    warnings = absent_files(document, entries.sources, connections, None if file is None else file.notify)
     without_instance = problems if judge else Problems(document)
     add_without_instance(without_instance, entries)
     unknown = unknown_expressions(document, entries) if scope["expressions"].has_unknown else ()
@@ -143,7 +150,7 @@ def _settings(path: Path, document: YamlDocument, digest: str, *, judge: bool) -
         operators=tuple(_operators(file, document)),
         log=file.log,
         notify=file.notify,
-        warnings=warnings,
+        warnings=tuple(sorted(warnings)),
         hints=tuple(sorted(hints)),
         digest=digest,
         unknown_expressions=unknown,
@@ -177,15 +184,3 @@ class _AnyName(dict[str, Any]):
 
     def __missing__(self, name: str) -> None:
         return None
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pauses the garbage collector: loading makes millions of objects and no garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

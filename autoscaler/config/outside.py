@@ -98,17 +98,14 @@ def read_outside(
     the text is a mapping instead, with the other keys of a single autoscaler.
     """
     effort = effort or Effort()
-    document = YamlDocument(text, file)
-    if head is not None:
-        _put_after(head, document)
-    raw = document.value
+    document = YamlDocument(text, file, stands_at=(_KEY,) if head is None else (_KEY, 0))
+    raw = document.value if head is None else [_behind(head, document)]
     if not isinstance(raw, list):
         what = "the file is empty" if raw is None else "the file is not a list of autoscalers"
         raise ConfigError([Problem(file, *document.place(()), "", f"{what}; write a list, as in `- name: web`, or []")])
     effort.values -= _values(raw)
     if effort.values < 0:
         raise ConfigError([Problem(file, 1, 1, "", TOO_MANY)])
-    document.put_under(_KEY)
     shared, problems = settings.shared, Problems(document)
     types = {name: load(section.type) for name, section in settings.adapters.items()}
     connections = Connections(types, settings.adapters, settings.limits)
@@ -147,8 +144,8 @@ def read_outside(
     return tuple(granted)
 
 
-def _put_after(head: Mapping[str, Any], document: YamlDocument) -> None:
-    """Make a mapping the only autoscaler of a list, with the keys of `head` before its own. Raises ConfigError."""
+def _behind(head: Mapping[str, Any], document: YamlDocument) -> Mapping[str, Any]:
+    """Return the keys of `head`, and behind them those of the document, which is a mapping. Raises ConfigError."""
     body, place = document.value, document.file
     if not isinstance(body, dict):
         message = "expected a mapping with the keys of an autoscaler; write it as in `maxReplicas: 5`"
@@ -156,8 +153,8 @@ def _put_after(head: Mapping[str, Any], document: YamlDocument) -> None:
     given = [key for key in head if key in body]
     if given:
         message = "is made of the target's name; remove it"
-        raise ConfigError([Problem(place, *document.place((key,), of_key=True), key, message) for key in given])
-    document.put_in_list({**head, **body})
+        raise ConfigError([Problem(place, *document.place((_KEY, 0, key), of_key=True), key, message) for key in given])
+    return {**head, **body}
 
 
 def _values(value: Any) -> int:

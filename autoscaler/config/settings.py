@@ -1,7 +1,7 @@
 """The settings of a loaded configuration. pydantic checks those that are written in the file as they are here."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -29,7 +29,7 @@ from autoscaler.fields.part import Part
 from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Count, Flag, PositiveDuration, Size, Text, at_least, matching, scope_of
 from autoscaler.model import Autoscaler, ConnectionLimits
-from autoscaler.quantity import format_duration, format_size
+from autoscaler.quantity import format_duration
 from autoscaler.rules.schedules import SharedSchedules
 from autoscaler.target import ConfigPath, ExistingPath
 from autoscaler.target.scaled import Identify, Place, identify
@@ -48,15 +48,6 @@ _MAX_CONCURRENT: Final = 100
 
 _WAYS_IN: Final = ("basic_auth", "bearer_token_file", "sigv4", "oauth2")
 """A source has at most one of them."""
-
-
-def _at_least(smallest: int) -> Callable[[int], int]:
-    def check(size: int) -> int:
-        if size < smallest:
-            raise ValueError(f"{format_size(size)} is too small; write at least {format_size(smallest)}")
-        return size
-
-    return check
 
 
 class Compression(StrEnum):
@@ -93,9 +84,7 @@ class PrometheusSource(Part):
     """Added to each request."""
     params: Mapping[ParameterName, str] = field(default_factory=dict)
     """Added to each request's URL; not query, time or timeout."""
-    max_answer: Annotated[
-        Size, AfterValidator(_at_least(_MIN_ANSWER)), Field(json_schema_extra={"default": "64MiB"})
-    ] = 64 * 2**20
+    max_answer: Annotated[Size, at_least(_MIN_ANSWER), Field(json_schema_extra={"default": "64MiB"})] = 64 * 2**20
     """Bytes of one answer, decompressed, at least 64KiB. Beyond it the query fails."""
     concurrency: Annotated[Count, Field(le=_MAX_CONCURRENT)] = 2
     """Queries at a time, of all connections together; at most 100."""
@@ -152,9 +141,7 @@ class StateSettings(Part):
     """How long events and decisions in which something changed are kept, for lists and charts."""
     detail: PositiveDuration = timedelta(days=2)
     """How long the inputs of all decisions are kept, for `explain --at` and metrics in charts; at most `retention`."""
-    max_size: Annotated[Size, AfterValidator(_at_least(_MIN_STATE)), Field(json_schema_extra={"default": "5GB"})] = (
-        5 * 2**30
-    )
+    max_size: Annotated[Size, at_least(_MIN_STATE), Field(json_schema_extra={"default": "5GB"})] = 5 * 2**30
     """The limit on live data, at least 16MB. Above it the oldest detail is deleted first, but never the last hour."""
 
     @property

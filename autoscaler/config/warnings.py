@@ -7,14 +7,13 @@ others do.
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from autoscaler.config.connections import Connections
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries
 from autoscaler.config.problems import Problems
-from autoscaler.config.settings import NotifySettings, PrometheusSource, Syntax, UnknownExpression
-from autoscaler.errors import Problem
+from autoscaler.config.settings import NotifySettings, Syntax, UnknownExpression
 from autoscaler.fields.find_values import Loc, find_values
 from autoscaler.fields.promql import Expression
 from autoscaler.fields.queries import DEFAULT_SOURCE, Reading
@@ -24,40 +23,32 @@ from autoscaler.net.programs import unusable
 from autoscaler.target import ExistingFile, Program, SharedFile
 
 
-def absent_files(
-    document: YamlDocument,
-    sources: Mapping[str, PrometheusSource],
-    connections: Connections,
-    notify: NotifySettings | None,
-) -> tuple[Problem, ...]:
-    """The files that `run` must read and that are empty, or cannot be read here."""
-    warnings = Problems(document)
-    sections: dict[Loc, object] = {("prometheus", name): source for name, source in sources.items()}
-    sections |= {("adapters", name): section.settings for name, section in connections.sections.items()}
-    sections[("notify",)] = notify
-    for start, section in sections.items():
-        for loc, file in find_values(section, ExistingFile, start):
-            if not (os.access(file, os.R_OK) and file.is_file()):  # `is_file` raises where a folder is closed
-                warnings.add(loc, f"{file} is missing or not readable here; `run` needs it")
-            elif not file.stat().st_size:
-                warnings.add(loc, f"{file} is empty; `run` needs what it should hold")
-    return tuple(sorted(warnings))
+def add_warnings(
+    absent: Problems, hints: Problems, entries: Entries, connections: Connections, notify: NotifySettings | None
+) -> None:
+    """Add to `absent` the files that `run` must read and that are empty, or cannot be read here.
 
-
-def add_hints(hints: Problems, entries: Entries, connections: Connections) -> None:
-    """Add the warnings that `run` ignores, apart from those of rules."""
+    Adds to `hints` the warnings that `run` ignores, apart from those of rules.
+    """
     sections: dict[Loc, object] = {("adapters", name): each.settings for name, each in connections.sections.items()}
+    sections |= {("prometheus",): entries.sources, ("notify",): notify}
     sections |= {("schedules",): entries.schedules, ("autoscalers",): entries.autoscalers}
     for start, section in sections.items():
-        for loc, value in find_values(section, (SharedFile, Program, HintedSection), start):
-            for place, message in _hints(value):
-                hints.add((*loc, *place), message)
+        for loc, value in find_values(section, (ExistingFile, SharedFile, Program, HintedSection), start):
+            found = absent if isinstance(value, ExistingFile) else hints
+            for place, message in _warnings(value):
+                found.add((*loc, *place), message)
     _add_beyond_total(hints, entries, connections)
 
 
-def _hints(value: object) -> Iterator[tuple[Loc, str]]:
+def _warnings(value: object) -> Iterator[tuple[Loc, str]]:
     """Yield what is probably wrong with a value, each with its place in it."""
     match value:
+        case ExistingFile():
+            if not (os.access(value, os.R_OK) and value.is_file()):  # `is_file` raises where a folder is closed
+                yield (), f"{value} is missing or not readable here; `run` needs it"
+            elif not value.stat().st_size:
+                yield (), f"{value} is empty; `run` needs what it should hold"
         case SharedFile():  # Prometheus reads it, usually as another user
             if problem := unwritable(value) or unreadable_for_others(value):
                 yield (), problem

@@ -118,12 +118,14 @@ def _check_positive(value: timedelta) -> timedelta:
     return value
 
 
-def at_least(shortest: timedelta) -> AfterValidator:
-    """Return a pydantic validator that refuses a shorter duration."""
+def at_least(least: timedelta | int) -> AfterValidator:
+    """Return a pydantic validator that refuses a shorter duration, or a smaller size in bytes."""
+    written: Callable[[Any], str] = format_duration if isinstance(least, timedelta) else format_size
+    short = "short" if isinstance(least, timedelta) else "small"
 
-    def check(value: timedelta) -> timedelta:
-        if value < shortest:
-            raise ValueError(f"{format_duration(value)} is too short; write at least {format_duration(shortest)}")
+    def check(value: Any) -> Any:
+        if value < least:
+            raise ValueError(f"{written(value)} is too {short}; write at least {written(least)}")
         return value
 
     return AfterValidator(check)
