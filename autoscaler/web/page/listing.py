@@ -19,7 +19,7 @@ from pydantic import (
 
 from autoscaler.errors import SelectorError
 from autoscaler.labels import Selector
-from autoscaler.model import Autoscaler, Decision, ManualControls
+from autoscaler.model import Autoscaler, Decision, ManualControls, TargetRef
 from autoscaler.view.verdict import AutoscalerState, with_pause
 from autoscaler.view.verdict import state as state_of
 
@@ -84,44 +84,15 @@ class Entry:
     """The fields of one autoscaler for filtering and sorting."""
 
     name: str
-    scaler: Autoscaler | None
-    decision: Decision | None
-    steering: ManualControls
-    state: AutoscalerState
-
-    @property
-    def states(self) -> tuple[AutoscalerState, ...]:
-        """Return the states whose filters include it."""
-        return with_pause(self.state, paused=self.steering.pause is not None)
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the configured labels."""
-        return {} if self.scaler is None else dict(self.scaler.labels)
-
-    @property
-    def target(self) -> str:
-        """Return `adapter/name`."""
-        known = self.scaler or self.decision
-        return "" if known is None else str(known.target)
-
-    @property
-    def adapter(self) -> str:
-        """Return the connection."""
-        known = self.scaler or self.decision
-        return "" if known is None else known.target.adapter
-
-    @property
-    def load(self) -> float:
-        """Return the largest ratio of a metric to its target; -1 without one."""
-        metrics = () if self.decision is None else self.decision.metrics
-        return max((metric.ratio for metric in metrics if metric.ratio is not None), default=-1.0)
-
-    @property
-    def size(self) -> int:
-        """Return the last size read; -1 when unknown."""
-        current = None if self.decision is None else self.decision.current
-        return -1 if current is None else current
+    target: TargetRef
+    labels: tuple[tuple[str, str], ...]
+    """The configured ones."""
+    states: tuple[AutoscalerState, ...]
+    """Those whose filters include it, the most urgent first."""
+    size: int
+    """The last size read; -1 when unknown."""
+    load: float
+    """The largest ratio of a metric to its target; -1 without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +123,7 @@ class Listing:
 
 _KEYS: Final[Mapping[Order, Callable[[Entry], Any]]] = {
     Order.NAME: lambda entry: entry.name,
-    Order.STATE: lambda entry: (URGENCY.index(entry.state), entry.name),
+    Order.STATE: lambda entry: (URGENCY.index(entry.states[0]), entry.name),
     Order.SIZE: lambda entry: (-entry.size, entry.name),
     Order.LOAD: lambda entry: (-entry.load, entry.name),
 }
@@ -164,8 +135,18 @@ def entries(
     """Return every configured or remembered autoscaler. `steering`: the active pauses and overrides."""
     found = []
     for name in scalers.keys() | latest.keys():
-        decision, steered = latest.get(name), steering.get(name, ManualControls())
-        found.append(Entry(name, scalers.get(name), decision, steered, state_of(decision, steered)))
+        scaler, decision = scalers.get(name), latest.get(name)
+        given = steering.get(name, ManualControls())
+        size, metrics = (None, ()) if decision is None else (decision.current, decision.metrics)
+        entry = Entry(
+            name=name,
+            target=latest[name].target if scaler is None else scaler.target,
+            labels=() if scaler is None else scaler.labels,
+            states=with_pause(state_of(decision, given), paused=given.pause is not None),
+            size=-1 if size is None else size,
+            load=max((metric.ratio for metric in metrics if metric.ratio is not None), default=-1.0),
+        )
+        found.append(entry)
     return found
 
 
@@ -184,8 +165,8 @@ def listing(known: Sequence[Entry], wanted: ListQuery) -> Listing:
         total=len(known),
         pages=pages,
         states={state: counted[state] for state in URGENCY if counted[state]},
-        adapters=sorted({entry.adapter for entry in known}),
-        labelled=any(entry.scaler is not None and entry.scaler.labels for entry in known),
+        adapters=sorted({entry.target.adapter for entry in known}),
+        labelled=any(entry.labels for entry in known),
         problem=problem,
     )
 
@@ -202,7 +183,7 @@ def _fits(entry: Entry, wanted: ListQuery, selector: Selector | None) -> bool:
     text = wanted.q.lower()
     return (
         (wanted.state is None or wanted.state in entry.states)
-        and (not wanted.adapter or entry.adapter == wanted.adapter)
-        and (not text or text in entry.name.lower() or text in entry.target.lower())
-        and (selector is None or selector.matches(entry.labels))
+        and (not wanted.adapter or entry.target.adapter == wanted.adapter)
+        and (not text or text in entry.name.lower() or text in str(entry.target).lower())
+        and (selector is None or selector.matches(dict(entry.labels)))
     )

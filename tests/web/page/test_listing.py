@@ -89,9 +89,9 @@ def test_a_link_to_another_order_keeps_the_filter_and_shows_the_first_page() -> 
 
 def test_an_autoscaler_without_a_decision_is_listed() -> None:
     """A new daemon shows what it will decide about."""
-    (entry,) = entries({}, {"web": decision("web")}, {"web": ManualControls()})
+    (entry,) = entries({"web": scaler(CPU_60)}, {}, {})
 
-    assert (entry.adapter, entry.target, entry.size) == ("fleet", "fleet/web-asg", 3)
+    assert (str(entry.target), entry.states, entry.size) == ("fleet/web", (AutoscalerState.UNKNOWN,), -1)
 
 
 def _loaded(name: str, ratio: float) -> Decision:
@@ -99,10 +99,8 @@ def _loaded(name: str, ratio: float) -> Decision:
 
 
 def labelled(name: str, **labels: str) -> Entry:
-    made = decision(name)
-    return Entry(
-        name, replace(scaler(CPU_60), labels=tuple(labels.items())), made, ManualControls(), AutoscalerState.STEADY
-    )
+    scalers = {name: replace(scaler(CPU_60), labels=tuple(labels.items()))}
+    return entries(scalers, {name: decision(name)}, {})[0]
 
 
 def test_labels_select_as_in_kubectl() -> None:
