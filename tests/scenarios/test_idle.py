@@ -15,19 +15,6 @@ def idle(**body: Any) -> dict[str, Any]:
     return web(metrics=[{"type": "External", "external": queue}], minReplicas=2, idleReplicas=0, cooldown="10m", **body)
 
 
-def test_a_target_is_idle_after_the_cooldown_and_works_again_at_once(project: Project) -> None:
-    project.configure(idle())
-    project.passes(
-        {"always": "size >= 2", "to": "15m30s"},
-        {"at": "15m45s", "size": 0},
-        {"at": "20m", "reason": "Idle"},
-        {"always": "size = 0", "from": "15m45s", "to": "30m45s"},
-        {"at": "31m", "size": 2},
-        {"at": "31m15s", "size": 3},
-        subject={"values": {"queue": "40x5 5x24 30"}, "replicas": 4},
-    )
-
-
 def test_a_restart_and_a_clock_that_is_set_extend_no_cooldown(project: Project) -> None:
     """The last activity is known as an age, not as a time."""
     project.configure(idle())

@@ -16,18 +16,6 @@ def with_schedules(project: Project, *entries: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_schedule_opens_and_its_end_is_softened(project: Project) -> None:
-    with_schedules(project, OFFICE)
-    project.passes(
-        {"always": "size = 2", "to": "9m59s"},
-        {"at": "10m", "size": 6},
-        {"always": "size = 6", "from": "10m", "to": "74m"},
-        {"at": "75m", "within": "30s", "size": 2},
-        subject=LOAD,
-    )
-
-
-@pytest.mark.slow
 def test_a_target_is_switched_off_at_night_and_on_again(project: Project) -> None:
     """Also one with metrics of each instance, which have no value then."""
     project.configure(per_instance(schedules=[NIGHT], minReplicas=2))
@@ -49,17 +37,6 @@ def test_a_restart_inside_a_window_changes_nothing(project: Project) -> None:
         {"changes": "1"},
         subject=LOAD,
         events=[{"at": "20m", "restart": True, "for": "5m"}],
-    )
-
-
-def test_a_pause_stops_a_schedule(project: Project) -> None:
-    with_schedules(project, OFFICE)
-    project.passes(
-        {"always": "size = 2", "to": "19m"},
-        {"at": "15m", "reason": "Paused"},
-        {"at": "20m", "size": 6},
-        subject=LOAD,
-        events=[{"at": "5m", "pause": "web", "for": "15m"}],
     )
 
 

@@ -184,18 +184,6 @@ def test_another_size_than_the_desired_one_is_shown() -> None:
     assert why(apply_outcome(made, Written(3))).endswith(" -> 3 instead of 4")
 
 
-def test_a_failed_metric_shows_its_error() -> None:
-    """The error contains the remedy."""
-    made = decide(scaler(CPU_60), Observation(state(4), (Failure("query cpu timed out"),)), History(), NOW)
-    assert why(made) == "cpu has no value: query cpu timed out"
-
-
-def test_a_target_that_cannot_be_read_has_no_size() -> None:
-    """The last known size may be wrong."""
-    observed = Observation(TargetUnavailable("it did not answer"), (samples([]),))
-    assert why(decide(scaler(CPU_60), observed, History(), NOW)) == "the size could not be read: it did not answer"
-
-
 def test_a_size_kept_by_a_fallback_shows_it() -> None:
     """The size is not the one that the load needs."""
     autoscaler = covered(WithFallback(CPU_60, MetricFallback(timedelta(seconds=30), 4)))

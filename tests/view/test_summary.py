@@ -78,6 +78,7 @@ def test_a_failing_autoscaler_also_shows_its_pause() -> None:
 def test_before_the_first_decision_the_configuration_is_shown() -> None:
     found = summary("web", scaler(CPU_60, QUEUE_15, maximum=9), None, ManualControls(), configured=True)
     assert (found.reference, found.minimum, found.maximum, found.current) == ("fleet/web", 1, 9, None)
+    assert found.level is Level.NORMAL
     assert found.targets == "cpu: <not read>/60%, <not read>/15 (avg)"
     assert [metric.current for metric in found.metrics] == [None, None]
 

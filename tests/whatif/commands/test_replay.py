@@ -178,7 +178,7 @@ def test_a_model_that_does_not_fit_is_refused(offline: Scene, tmp_path: Path) ->
     assert said.code == 1
     assert "nothing is compared" in said.err
     (found,) = json.loads(said.out)["replays"]
-    assert (found["candidates"], found["fit"]["holds"]) == ([], False)
+    assert (found["candidates"], found["series"]["at"], found["fit"]["holds"]) == ([], [], False)
 
 
 def test_three_candidates_have_a_column_each(offline: Scene, tmp_path: Path) -> None:

@@ -45,25 +45,6 @@ def test_a_start_up_time_that_the_record_shows_is_used_from_its_first_cycle_on()
     assert found.fit.holds, found.fit.summary
 
 
-def test_instances_that_are_older_than_the_record_are_not_held_unready() -> None:
-    """Otherwise the unchanged file leaves demand unserved that was served."""
-    found = checked(lived([480] * 4, size=8))
-    assert found.fit is not None
-    assert found.fit.simulated_unserved == found.fit.unserved == 0
-
-
-def test_a_load_that_depends_on_the_size_is_refused() -> None:
-    """So is a past in which something else set the size: the simulation knows nothing of either."""
-    resized = lived([480] * 20)
-    resized.size = 3
-    resized.load(*[60] * 20)
-    found = checked(resized)
-    assert found.is_refused
-    document = replay_document(found)
-    assert (document.candidates, document.series.at, document.series.sizes) == ((), (), ())
-    assert (document.same, document.compared) == (40, 40)
-
-
 def test_only_cycles_in_which_the_daemon_wrote_are_checked() -> None:
     """A dry run decided and something else set the size; after it the simulation begins from the real size."""
     dry = Life(scaler=replace(lived([120]).autoscaler, dry_run=True))

@@ -65,14 +65,6 @@ def test_ages_of_a_candidate_stay_when_the_clock_is_set() -> None:
     assert desired(tried(life, replace(life.autoscaler, max_replicas=20))) == [6, 6]
 
 
-def test_a_past_without_decisions_is_replayed() -> None:
-    """A past from Prometheus has none."""
-    life = Life()
-    life.cpu(60, 120, 60)
-    bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
-    assert desired(tried(life, life.autoscaler, bare)) == [2, 4, 4]
-
-
 def test_a_failed_reading_is_not_zero_for_a_candidate() -> None:
     life = Life(size=6)
     life.cpu(60)
