@@ -96,6 +96,11 @@ def test_an_error_affects_only_its_target(word: str, kind: type[TargetError]) ->
     assert found[SHOP] == TargetState(1, 1, ())
 
 
+def test_an_error_without_a_message_names_the_program_and_the_target() -> None:
+    found = observed(of(error="NotFound"), of(SHOP, replicas=1))
+    assert str(found[WEB]) == "/bin/program answered for test/web NotFound, without a message"
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

@@ -105,6 +105,14 @@ def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> No
     assert Process.target_problem(TargetRef("local", name), _settings()) == problem
 
 
+def test_of_many_pools_an_unknown_one_names_some() -> None:
+    many = ProcessSettings.model_validate({"pools": {f"p{at:02}": {"command": ["/bin/true"]} for at in range(32)}})
+    problem = Process.target_problem(TargetRef("local", "queue"), many)
+    assert problem is not None
+    assert problem.startswith("name: no pool 'queue' is configured; known pools: p00, p01, ")
+    assert problem.endswith(", p29 and 2 more")
+
+
 def test_a_system_without_proc_is_told_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers could be started and never be found again."""
     monkeypatch.setattr(procfs, "available", lambda: False)
