@@ -11,6 +11,7 @@ from autoscaler.config.origins import Reading, read_version
 from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, TargetRef
+from autoscaler.target import AutoscalerBody
 from tests.cli.nomad import SCHEDULE, check, policy
 from tests.convert.grants import settings
 
@@ -32,6 +33,27 @@ def refusal(value: Mapping[str, Any], given: Settings, target: TargetRef = TARGE
     with pytest.raises(ConfigError) as caught:
         found(value, given, target)
     return "; ".join(f"{each.path}: {each.message}" for each in caught.value.problems)
+
+
+def test_a_body_becomes_an_autoscaler_of_its_target(tmp_path: Path) -> None:
+    """Its back end, such as Swarm with its labels, has autoscalers of ours. The name is the grant's."""
+    query = "{expr: q, prometheus: shop}"
+    metric = f"{{type: External, external: {{metric: {{name: q}}, query: {query}, target: {{type: Value, value: 1}}}}}}"
+    body = AutoscalerBody(f"maxReplicas: 3\nmetrics: [{metric}]\n")
+    (one,) = read_version(TargetPolicy(TARGET, body), settings(tmp_path)).granted
+    assert (one.scaler.name, one.scaler.target, one.scaler.max_replicas) == ("shop.cache.app", TARGET, 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (AutoscalerBody("", ("autoscaler.max is no key",)), "autoscaler.max is no key"),
+        (AutoscalerBody("#" * 65_537), "it has 65,537 characters, and at most 65,536 are read; shorten it"),
+    ],
+)
+def test_a_body_with_a_problem_is_refused(tmp_path: Path, body: AutoscalerBody, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_version(TargetPolicy(TARGET, body), settings(tmp_path))
 
 
 def test_a_policy_becomes_an_autoscaler(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adapters.nomad.jobs import parse_job
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState
 from autoscaler.target import TargetRef
@@ -229,3 +230,10 @@ def test_an_odd_policy_leaves_the_others_discovered(cluster: Cluster, odd: dict[
     states = {target.name: policy for target, policy in found.policies.items()}
     assert isinstance(states["odd/work"], TargetError)
     assert not isinstance(states["well/work"], TargetError)
+
+
+@pytest.mark.parametrize(("count", "found"), [("1", "str"), (1.5, "float"), (True, "bool"), (None, "NoneType")])
+def test_a_count_that_is_no_whole_number_is_named_by_its_type(count: object, found: str) -> None:
+    job = {**_job("well"), "TaskGroups": [{"Name": "work", "Count": count}]}
+    with pytest.raises(TypeError, match=f"expected a whole number, found {found}"):
+        parse_job(job)
