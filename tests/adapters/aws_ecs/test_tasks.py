@@ -12,12 +12,14 @@ from tests.servers.faults import Fault
 pytestmark = pytest.mark.slow
 
 
-def test_a_task_is_named_by_its_ids_and_the_address_of_its_interface(cloud: Cloud, connection: LiveAdapter) -> None:
+def test_a_task_is_named_by_its_ids_and_the_address_and_name_of_its_interface(
+    cloud: Cloud, connection: LiveAdapter
+) -> None:
     service = cloud.create("shop/web", 1)
     (one,) = connection.state("shop/web").instances
     (task,) = service.tasks
     assert one.name == task.id
-    assert one.identities >= {task.id, task.arn, task.address}
+    assert one.identities >= {task.id, task.arn, task.address, f"ip-{task.address.replace('.', '-')}.internal"}
     assert one.started_at is not None
     assert task.started is not None
     assert abs(one.started_at - task.started) < timedelta(milliseconds=1)
