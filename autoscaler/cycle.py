@@ -114,9 +114,8 @@ def reconcile(scalers: Sequence[Autoscaler], call: Call, ports: Ports) -> CycleR
     history = ports.ledger.recall(scalers)
     seen = observed.observations
     decisions = each(scalers, lambda one: decide(one, seen[one.name], history[one.name], call.now), broken)
-    busy = (
-        ports.actuator.writers.busy()
-    )  # before the intents, which would replace those of writes that can still arrive
+    # asked before the intents, which would replace those of writes that can still arrive
+    busy = ports.actuator.writers.busy()
     # the connection's limits apply to all decisions together
     limited = apply_limits(decisions, history, ports.ledger.standing(call.now, busy), call.now)
     broken |= ports.ledger.intend(limited.decisions, busy)  # committed before the first write

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Metric
 
@@ -14,7 +14,6 @@ from autoscaler.observe import AskedAlone
 from autoscaler.record import StateSize
 from autoscaler.view.discovered import DiscoveredList
 
-_T = TypeVar("_T")
 _STATE_SECONDS: Final = 60.0
 """Shortest interval between two reads of the state's size, which cost queries."""
 
@@ -51,18 +50,18 @@ class LeadershipCounts(Protocol):
         """Return the seconds until the lease ends."""
 
 
-class _Costly(Generic[_T]):
-    """A value of the state that is read at most once in some seconds."""
+class _Size:
+    """The size of the state, read at most once a minute."""
 
-    def __init__(self, read: Callable[[], _T], clock: Clock, seconds: float) -> None:
-        self._read, self._clock, self._seconds = read, clock, seconds
-        self._known: _T | None = None
+    def __init__(self, read: Callable[[], StateSize], clock: Clock) -> None:
+        self._read, self._clock = read, clock
+        self._known: StateSize | None = None
         self._asked: float | None = None
 
-    def get(self) -> _T | None:
-        """Return the value; None: the state could not be read. Two scrapes may both read; neither waits."""
+    def get(self) -> StateSize | None:
+        """Return it; None: the state could not be read. Two scrapes may both read; neither waits."""
         now = self._clock.monotonic()
-        if self._asked is None or now - self._asked >= self._seconds:
+        if self._asked is None or now - self._asked >= _STATE_SECONDS:
             self._asked = now
             try:
                 self._known = self._read()
@@ -120,7 +119,7 @@ def watch_state(
 
     `leads` returns whether this daemon leads; the leader alone shows the size, so that sums over all daemons are true.
     """
-    latest = _Costly(size, clock, _STATE_SECONDS)
+    latest = _Size(size, clock)
 
     def collect() -> Iterator[Metric]:
         if not leads() or (known := latest.get()) is None:

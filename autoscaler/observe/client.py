@@ -147,18 +147,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc] # the library s
 
     def get(self, path: str, form: Mapping[str, str], kind: type[_T], seconds: float) -> _T | QueryFailure:
         """Return the `data` that the API has at `path` below /api/v1, decoded as `kind`, or the failure."""
-        largest = self._source.max_answer
-        try:
-            response = self._send("GET", path, seconds, params={**self._source.params, **form})
-            secrets = self._session.known_secrets
-            return _read(
-                response,
-                lambda body, status: parse_look_up(body, status, kind, largest),
-                self._credentials.remedy,
-                secrets,
-            )
-        except (HttpError, MetricError) as error:
-            return _failure(error)
+        form, largest = {**self._source.params, **form}, self._source.max_answer
+        answer, _ = self._exchange(
+            "GET", path, form, seconds, lambda body, status: parse_look_up(body, status, kind, largest)
+        )
+        return answer
 
     def _send(self, method: str, path: str, seconds: float, **form: Mapping[str, str]) -> Response:
         """Return the answer within `seconds`, of which the credentials may take a part."""

@@ -4,7 +4,6 @@ for query in planner.plan(questions, asked_alone):  # query.expr is sent
     answers |= split(query, result)
 """
 
-from autoscaler.observe.planner.explain import lines
 from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.planner.outcome import Outcome, refused
 from autoscaler.observe.planner.planner import Planner
@@ -17,7 +16,6 @@ __all__ = [
     "PlannedQuery",
     "Planner",
     "alone",
-    "lines",
     "refused",
     "split",
 ]

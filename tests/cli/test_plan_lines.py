@@ -1,6 +1,6 @@
 """The output of `autoscaler check --plan`."""
 
-from autoscaler.observe.planner import lines
+from autoscaler.cli.plan import lines
 from tests.observe.planner.build import ask, each, plan
 
 
