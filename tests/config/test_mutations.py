@@ -51,6 +51,16 @@ def test_any_value_in_any_section_is_accepted_or_a_problem(tmp_path: Path, secti
     assert all(problem.message for problem in problems_of(file))
 
 
+@given(st.text(alphabet="xy{}[]()=~\"'`\\,:@+-*/^% \n#0159mshdby_sumrateofftignorlp", max_size=40))
+def test_any_text_is_accepted_as_promql_or_refused_with_a_reason(text: str) -> None:
+    """The parser is written in Rust, and no `except Exception` catches its panic."""
+    try:
+        said = promql.parse(text).text
+    except ValueError as error:
+        said = str(error)
+    assert said == text or said.startswith("invalid PromQL") or "; " in said
+
+
 @pytest.mark.parametrize(
     "text", ["1" + "+1" * 300, "-" * 300 + "1", "(" * 100 + "x" + ")" * 100, 'x{a=~"' + "a|" * 20_000 + 'b"}']
 )
