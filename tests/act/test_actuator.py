@@ -133,14 +133,6 @@ def test_a_wrong_answer_to_a_write_is_reported(answer: Any, said: str) -> None:
     assert outcomes["other"] == Written(6)
 
 
-def test_an_adapters_exit_ends_only_its_own_write() -> None:
-    """sys.exit() in foreign code would lose the outcomes of the whole batch."""
-    back = BackEnd(lambda change: raising(SystemExit(3))(change) if change.size == 5 else Written(change.size))
-    outcomes = act(back, rescale(), rescale("other", 6))
-    assert "SystemExit at " in str(outcomes["web"])
-    assert outcomes["other"] == Written(6)
-
-
 def test_a_conflicts_message_has_no_control_characters() -> None:
     """A terminal shows the message."""
     found = act(BackEnd(lambda _: Conflict("\x1b[31mchanged\n")), rescale())["web"]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.servers.scripted import Script, Wire, scripted
+from tests.servers.scripted import Script, Wire, answering, scripted
 
 pytestmark = pytest.mark.slow
 _MIB: Final = 2**20
@@ -71,17 +71,6 @@ def endless(begin: bytes, piece: bytes) -> Script:
         wire.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + begin)
         for _ in range(3000):
             wire.send(piece)
-
-    return script
-
-
-def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
-    """Give every request the same answer."""
-
-    def script(wire: Wire) -> None:
-        while True:
-            wire.read()
-            wire.answer(body, status, headers)
 
     return script
 

@@ -26,21 +26,8 @@ class DrainedGroup:
 
     def create(self, size: int = 2) -> None:
         self.server.create_launch_template()
-        cloud = self.server.client("autoscaling")
-        cloud.create_auto_scaling_group(
-            AutoScalingGroupName="web",
-            MinSize=0,
-            MaxSize=10,
-            DesiredCapacity=size,
-            AvailabilityZones=[f"{REGION}a"],
-            LaunchTemplate={"LaunchTemplateName": "worker"},
-        )
-        cloud.put_lifecycle_hook(
-            LifecycleHookName="leave",
-            AutoScalingGroupName="web",
-            LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-            HeartbeatTimeout=600,
-        )
+        self.server.create_group("web", size)
+        self.server.create_hook("web", "leave", 600)
 
     def allow(self, instance: str = "") -> None:
         """Let the drains of this instance, or of all instances, succeed."""

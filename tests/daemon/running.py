@@ -81,6 +81,10 @@ class RunningDaemon:
         """Return the log's lines of this event with these keys."""
         return [line for line in self.log if line["event"] == event and keys.items() <= line.items()]
 
+    def written(self, **keys: Any) -> list[int]:
+        """Return the sizes that the log's decisions with these keys have written."""
+        return [line["written"] for line in self.events("decision", **keys) if line["written"] is not None]
+
     def wait_for(self, event: str, count: int = 1, **keys: Any) -> dict[str, Any]:
         """Wait for the log's `count`th line of this event with these keys."""
         self.until(lambda: len(self.events(event, **keys)) >= count, f"{count} x {event} {keys}")

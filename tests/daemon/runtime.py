@@ -75,10 +75,6 @@ class RuntimeHarness(Generic[_A]):
             for name, one in self.runtime.running.items()
         }
 
-    def events(self) -> list[str]:
-        """The events in the log."""
-        return [event for _, event, _ in self.log.lines]
-
 
 @contextmanager
 def running_runtime(

@@ -1,16 +1,12 @@
 """A single cycle and a dry run are alone on a state that other daemons could share."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
 
-from tests.daemon.hanging import ThirdParty
 from tests.daemon.hosts import NAMES, QUICK, SLOW, Hosts
 from tests.servers.tcp_proxy import running_tcp_proxy
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -30,18 +26,6 @@ def test_a_single_cycle_or_dry_run_is_refused_while_another_daemon_leads(hosts: 
     assert one.daemon.events("lease_lost") == []
 
 
-@ALONE
-def test_a_single_cycle_or_dry_run_is_refused_while_another_daemon_stands_by(hosts: Hosts, option: str) -> None:
-    """That daemon may be about to lead."""
-    one = hosts.start("one")
-    one.run("resign")
-    hosts.wait_until_led_by(None)
-    done = hosts.attempt("two", option)
-    assert done.returncode == 1
-    assert f"the state is in use by one, pid {one.daemon.process.pid}" in done.stderr
-    assert hosts.leader() is None
-
-
 def test_a_single_cycle_on_a_free_state_holds_the_lease_and_frees_it(hosts: Hosts) -> None:
     """Scheduled single cycles follow each other without a wait, and each goes on from the one before."""
     for written in ([3, 3, 3], [None] * 3):
@@ -50,27 +34,6 @@ def test_a_single_cycle_on_a_free_state_holds_the_lease_and_frees_it(hosts: Host
         lines = [json.loads(line) for line in done.stderr.splitlines()]
         assert [line["written"] for line in lines if line["event"] == "decision"] == written
         assert hosts.leader() is None
-
-
-def test_a_single_cycle_leads_while_it_runs(hosts: Hosts, folder: Path) -> None:
-    """A daemon that is started meanwhile stands by."""
-    third = ThirdParty(folder)
-    hosts.env = third.env
-    fleet = {"fleet": third.section("observe", times=1)["third"]}
-    with ThreadPoolExecutor(1) as thread:
-        once = thread.submit(hosts.attempt, "one", "--once", names=NAMES[:1], adapters=fleet, syncPeriod="30s")
-        until(lambda: third.notes("hangs", 1) != [], "a cycle under way")
-        assert hosts.leader() == "one"
-        third.release(1)
-        assert once.result().returncode == 0
-
-
-def test_a_single_cycle_waits_for_the_lease_of_a_killed_daemon(hosts: Hosts) -> None:
-    """No longer than the lease lasts."""
-    one = hosts.start("one", QUICK)
-    one.daemon.process.kill()
-    one.daemon.process.wait()
-    assert hosts.attempt("two", "--once").returncode == 0
 
 
 def test_a_dry_run_leads_while_it_runs_and_other_daemons_stand_by(hosts: Hosts) -> None:

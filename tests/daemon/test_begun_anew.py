@@ -38,7 +38,7 @@ def is_replaced(harness: RuntimeHarness[FakeAdapter], before: dict[str, Any], wh
     ((_, _, keys),) = [line for line in harness.log.lines if line[1] == "shard_superseded"]
     assert why in keys["error"]
     assert harness.runtime.shards.once()
-    assert [event for event in harness.events() if event == "cycle_discarded"] == []
+    assert harness.log.of("cycle_discarded") == []
 
 
 def test_a_shard_whose_thread_has_ended_is_begun_anew(harness: RuntimeHarness[FakeAdapter]) -> None:
@@ -70,7 +70,7 @@ def test_an_epoch_that_ended_without_this_process_knowing_is_noticed(harness: Ru
     harness.state.ledger("a")
     newest[name] = known
     harness.runtime.shards.once()
-    assert harness.events().count("cycle_discarded") == 1
+    assert harness.log.events.count("cycle_discarded") == 1
     harness.log.lines.clear()
     harness.runtime.supervise()
     is_replaced(harness, before, "a later epoch")
@@ -134,5 +134,5 @@ def test_a_report_that_fails_ends_no_shard(harness: RuntimeHarness[FakeAdapter])
     follow(harness)
     shards(harness)["a"].shard._report = lambda batch: 1 / 0
     assert harness.runtime.shards.once()
-    assert harness.events().count("report_failed") == 1
+    assert harness.log.events.count("report_failed") == 1
     assert harness.runtime.supervise() is None

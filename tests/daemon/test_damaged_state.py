@@ -13,9 +13,10 @@ from tests.daemon.state import assert_unbroken, records
 pytestmark = pytest.mark.slow
 
 
-def test_an_autoscaler_with_a_damaged_memory_is_not_scaled_and_affects_no_other(folder: Path, prometheus: str) -> None:
+def test_an_autoscaler_with_a_damaged_memory_is_not_scaled_and_affects_no_other(
+    folder: Path, prometheus: str, third: ThirdParty
+) -> None:
     """Each cycle names the remedy. Its neighbour on the same connection continues."""
-    third = ThirdParty(folder)
     names = ("hurt", "good")
     config = write_config(
         folder, prometheus, [autoscaler(name, "vector(3)", adapter="third") for name in names], third.section()

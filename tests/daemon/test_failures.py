@@ -34,18 +34,6 @@ def test_the_daemon_starts_during_an_outage_and_reports_it(folder: Path) -> None
         assert daemon.stop() == 0
 
 
-def test_an_adapter_that_hangs_delays_no_other_connection(folder: Path, prometheus: str) -> None:
-    """Its first call is given up after 27 seconds. Before that, the other connection has had cycles."""
-    stuck = autoscaler("stuck", "vector(3)", adapter="third", syncPeriod="1m")
-    web = autoscaler("web", "vector(2)", syncPeriod="1s")
-    config = write_config(folder, prometheus, [stuck, web], hanging("observe"))
-    with running_daemon(config, env={"WATCHDOG_USEC": "1000000", **install(folder)}, service_manager=True) as daemon:
-        daemon.wait_for("decision", autoscaler="web", count=2)
-        assert daemon.events("decision", autoscaler="stuck") == []
-        fed = daemon.heard("WATCHDOG=1")
-        daemon.wait_until_told("WATCHDOG=1", count=fed + 2)
-
-
 def test_a_daemon_with_an_adapter_that_hangs_is_ready_and_ends(folder: Path, prometheus: str) -> None:
     """The call that hangs never returns."""
     stuck = autoscaler("stuck", "vector(3)", adapter="third", syncPeriod="1s")

@@ -81,16 +81,6 @@ def test_the_state_follows_before_the_first_shard(
     assert runtime.begun_with == ["first"]
 
 
-def test_the_state_follows_before_the_shards_of_a_reload(
-    parts: tuple[Following, FakeRuntime, FakeState, MagicMock], tmp_path: Path
-) -> None:
-    following, runtime, _, outside = parts
-    following.begin()
-    outside.changed.return_value = settings(tmp_path, "second")
-    following.follow_outside(["teams"])
-    assert runtime.begun_with == ["second"]
-
-
 def test_a_reload_that_fails_changes_nothing_in_the_state(
     parts: tuple[Following, FakeRuntime, FakeState, MagicMock], tmp_path: Path
 ) -> None:

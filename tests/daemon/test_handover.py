@@ -14,11 +14,6 @@ pytestmark = pytest.mark.slow
 ON_THIRD = autoscaler("a", "vector(3)", adapter="third")
 
 
-@pytest.fixture
-def third(folder: Path) -> ThirdParty:
-    return ThirdParty(folder)
-
-
 def unsound(daemon: RunningDaemon) -> list[str]:
     """Return the events of the log about a disturbed cycle."""
     bad = ("cycle_discarded", "cycle_failed", "autoscaler_failed", "adapter_failed")
@@ -70,30 +65,6 @@ def test_a_changed_section_waits_for_the_running_cycle(folder: Path, prometheus:
         assert len(daemon.events("decision", autoscaler="a", written=3)) == 1
         assert daemon.stop() == 0
     assert written(third, "a") == ["3"]
-    assert_unbroken(records(folder, "a"))
-
-
-def test_an_unchanged_section_keeps_its_shard_and_its_epoch(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """Several reloads in the middle of a cycle change an autoscaler, a query and a source."""
-    section = third.section("observe", seconds=0.3)
-    scaler = autoscaler("a", "vector(3)", adapter="third", syncPeriod="4s")
-    config = write_config(folder, prometheus, [scaler], section)
-    with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("decision", autoscaler="a", written=3)
-        before = epochs(folder, "third")
-        for round_ in range(1, 5):
-            hung = len(third.notes("hangs"))
-            daemon.until(lambda hung=hung: len(third.notes("hangs")) > hung, "a cycle under way")  # type: ignore[misc]  # a lambda's default
-            others = [
-                autoscaler(f"more-{number}", "vector(1)", adapter="third", syncPeriod="4s") for number in range(round_)
-            ]
-            write_config(folder, prometheus, [scaler, *others], section)
-            daemon.reload(round_)
-        daemon.wait_for("decision", autoscaler="more-3")
-        assert epochs(folder, "third") == before
-        assert len(third.notes("built")) == 1
-        assert unsound(daemon) == []
-        assert daemon.stop() == 0
     assert_unbroken(records(folder, "a"))
 
 

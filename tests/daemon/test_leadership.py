@@ -30,20 +30,6 @@ def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Member]:
         yield made
 
 
-@pytest.fixture
-def lease() -> FakeLease:
-    return FakeLease()
-
-
-@pytest.fixture
-def log() -> RecordingLogger:
-    return RecordingLogger()
-
-
-def events(log: RecordingLogger) -> list[str]:
-    return [event for _, event, _ in log.lines]
-
-
 def test_a_standby_serves_nothing_and_builds_no_adapter(one: Member) -> None:
     """An adapter may hold connections and threads, and ask its back end at once."""
     one.follow(*NAMES)
@@ -62,7 +48,7 @@ def test_a_daemon_that_takes_the_lease_serves_everything(one: Member) -> None:
     assert one.served() == set(NAMES)
     assert one.harness.runtime.shards.once()
     assert {asked for adapter in one.built for asked in adapter.asked} == {frozenset([name]) for name in NAMES}
-    assert one.harness.events() == ["lease_gained"]
+    assert one.harness.log.events == ["lease_gained"]
 
 
 def test_a_leader_that_loses_the_lease_serves_nothing(one: Member) -> None:
@@ -77,7 +63,7 @@ def test_a_leader_that_loses_the_lease_serves_nothing(one: Member) -> None:
     one.take("second")
     one.turn()
     assert one.served() == set(NAMES)
-    assert one.harness.events() == ["lease_gained", "lease_lost", "standing_by", "lease_gained"]
+    assert one.harness.log.events == ["lease_gained", "lease_lost", "standing_by", "lease_gained"]
     assert one.leadership.lost == 1
 
 
@@ -141,7 +127,7 @@ def test_without_a_renewal_the_leader_stops(one: Member) -> None:
     one.turn()
     one.turn()
     assert one.served() == set()
-    assert one.harness.events() == ["lease_gained", "lease_lost"]
+    assert one.harness.log.events == ["lease_gained", "lease_lost"]
     assert one.leadership.lost == 1
     one.lease.left = 15
     one.take("second")
@@ -193,7 +179,7 @@ def test_a_resignation_waits_for_the_running_cycle(one: Member) -> None:
     assert one.lease.resigned == [False]
     assert adapter.closed == 1
     one.turn()
-    assert one.harness.events() == ["lease_gained", "lease_resigned"]
+    assert one.harness.log.events == ["lease_gained", "lease_resigned"]
     assert one.leadership.lost == 0, "it is no loss"
 
 
@@ -225,7 +211,7 @@ def test_a_resignation_without_the_database_says_what_came_of_it(one: Member, mo
         one.harness.runtime.resign()
     one.turn()
     assert one.served() == set()
-    assert "lease_resigned" not in one.harness.events()
+    assert "lease_resigned" not in one.harness.log.events
 
 
 def test_only_a_leader_resigns(one: Member) -> None:
@@ -258,7 +244,7 @@ def test_a_hanging_write_of_a_former_leader_is_abandoned(one: Member, monkeypatc
     monkeypatch.setattr(shard._actuator.writers, "overdue_seconds", lambda: 45.0)  # three of its periods
     one.turn()
     assert adapter.closed == 1
-    assert one.harness.events() == ["lease_gained", "lease_lost", "standing_by", "shard_left_behind"]
+    assert one.harness.log.events == ["lease_gained", "lease_lost", "standing_by", "shard_left_behind"]
     monkeypatch.undo()
 
 

@@ -13,20 +13,6 @@ from tests.clocks import FakeClock
 from tests.daemon.leading import FakeLease
 
 
-@pytest.fixture
-def lease() -> FakeLease:
-    return FakeLease()
-
-
-@pytest.fixture
-def log() -> RecordingLogger:
-    return RecordingLogger()
-
-
-def events(log: RecordingLogger) -> list[str]:
-    return [event for _, event, _ in log.lines]
-
-
 def started(leadership: Leadership, **options: bool) -> Leadership:
     leadership.start(**options)
     return leadership
@@ -54,7 +40,7 @@ def test_a_database_that_is_slow_at_the_start_does_not_end_the_daemon(lease: Fak
 
     lease.on_turn = turn
     leadership = started(lease.leadership(log, clock))
-    assert events(log) == ["lease_not_renewed"]
+    assert log.events == ["lease_not_renewed"]
     assert leadership.failure is None
     leadership.end(hanging=False)
 

@@ -349,5 +349,5 @@ def test_an_unresponsive_state_delays_the_main_thread_once_for_all_shards(
     """With twelve shards and a limit for each, nothing else would be done for three minutes."""
     refuse(harness, monkeypatch, "a")
     assert harness.follow({"a": Section()}, [on("a", name) for name in SPREAD], shards=4) is not None
-    assert harness.events() == ["shard_not_begun"]
+    assert harness.log.events == ["shard_not_begun"]
     assert [adapter.closed for adapter in harness.built] == [1, 1, 1]

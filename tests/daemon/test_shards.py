@@ -17,11 +17,6 @@ SHARD_OF = {"a": 4, "b": 2, "c": 3, "d": 1}
 """Each of these targets is alone in one of four shards."""
 
 
-@pytest.fixture
-def third(folder: Path) -> ThirdParty:
-    return ThirdParty(folder)
-
-
 def configured(
     folder: Path, prometheus: str, adapters: dict[str, Any], query: str = "vector(3)", adapter: str = "third"
 ) -> Path:

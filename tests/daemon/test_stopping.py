@@ -19,11 +19,6 @@ _CALL_SECONDS = 3.0
 """The duration of a slow call, well within its cycle."""
 
 
-@pytest.fixture
-def third(folder: Path) -> ThirdParty:
-    return ThirdParty(folder)
-
-
 def configured(folder: Path, prometheus: str, third: ThirdParty, where: str = "", **more: object) -> Path:
     """Write a configuration of an autoscaler that should scale from 1 to 3, with a cycle every 20 s."""
     scaler = autoscaler("web", "vector(3)", adapter="third", syncPeriod="20s")

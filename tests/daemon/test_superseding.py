@@ -12,11 +12,6 @@ from tests.daemon.state import announced, assert_unbroken, records
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def third(folder: Path) -> ThirdParty:
-    return ThirdParty(folder)
-
-
 def configured(
     folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1, **more: Any
 ) -> Path:
@@ -83,21 +78,6 @@ def test_the_answer_of_a_superseded_write_is_not_recorded_and_nothing_more_is_wr
         assert stale not in [record.decision.now.isoformat() for record in recorded]
         assert_unbroken(recorded)
         assert [record.decision.written for record in recorded].count(3) == 1
-
-
-def test_the_answer_of_a_superseded_read_is_not_recorded(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """No cycle waits for it any more."""
-    config = configured(folder, prometheus, third, "observe", times=1)
-    with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("shard_superseded", adapter="third")
-        daemon.wait_for("decision", autoscaler="a", written=3)
-        third.release(1)
-        daemon.until(lambda: third.notes("returns", 1) != [], "the call's end")
-        count = len(daemon.events("decision", autoscaler="a"))
-        daemon.wait_for("decision", autoscaler="a", count=count + 2, current=3)
-        assert daemon.stop() == 0
-    assert len(third.notes("writes", "a")) == 1
-    assert_unbroken(records(folder, "a"))
 
 
 def test_an_unfinished_write_of_the_successor_stays_when_the_old_call_ends(

@@ -22,8 +22,6 @@ ONE_STEP: Final[dict[str, Any]] = {
     "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 600}]}},
 }
 """An autoscaler that may grow by one in ten minutes, and wants two more."""
-LEASE_SECONDS: Final = 6
-"""Duration of a lease of `QUICK`."""
 
 
 def assert_goes_on(hosts: Hosts, two: Host) -> None:
@@ -67,18 +65,6 @@ def test_a_daemon_that_resigns_hands_over_at_once_and_stands_by(hosts: Hosts) ->
     hosts.wait_until_led_by(None)
     assert two.get("autoscalers")["led"] is False
     assert "no daemon leads" in two.run("get")
-
-
-def test_a_lone_daemon_that_resigned_leads_again(hosts: Hosts) -> None:
-    """After twice the duration of a lease. Otherwise nothing would be scaled until somebody starts another one."""
-    one = hosts.start("one", QUICK, **ONE_STEP)
-    one.daemon.wait_for("decision", autoscaler=WEB, written=2)
-    resigned = time.monotonic()
-    assert one.daemon.post("/-/resign").status_code == 200
-    since = len(one.daemon.events("decision", level="info"))
-    line = one.daemon.wait_for("decision", count=since + 1, level="info")
-    assert time.monotonic() - resigned > 2 * LEASE_SECONDS - 1
-    assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
 
 
 def test_a_standby_leads_after_a_kill(hosts: Hosts) -> None:

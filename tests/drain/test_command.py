@@ -49,7 +49,7 @@ def test_a_command_that_fails_is_tried_again(tmp_path: Path) -> None:
         (tmp_path / "ok").touch()
         report = made.wait_for_release("i-1")
         assert (report.outcome, report.detail) == (DrainOutcome.DONE, "")
-        assert [event for _, event, _ in made.logger.lines] == ["drain_goes_on", "drain_ended"]
+        assert made.logger.events == ["drain_goes_on", "drain_ended"]
 
 
 def test_a_command_that_cannot_be_started_is_said(tmp_path: Path) -> None:

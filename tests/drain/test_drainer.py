@@ -147,7 +147,7 @@ def test_a_node_is_drained_until_it_is_done(back: BackEnd) -> None:
     assert shard.wait_for_release("i-1").outcome is DrainOutcome.DONE
     assert [(name, addresses) for name, addresses, _ in nodes.asked] == [("i-1", ("10.0.0.1",))] * 3
     assert all(deadline <= timedelta(seconds=60) for *_, deadline in nodes.asked)
-    assert {keys["detail"] for _, event, keys in shard.logger.lines if event == "drain_goes_on"} == {
+    assert {keys["detail"] for keys in shard.logger.of("drain_goes_on")} == {
         "no leader",
         "its node drains",
     }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.running import running_daemon
 from tests.servers.nomad import NomadServer, deployed, running_nomad, service
 from tests.servers.prometheus import running_prometheus
 
@@ -42,7 +42,7 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
     found = Outage()
     with (
         running_nomad(folder / "nomad") as nomad,
-        running_prometheus(folder, [_scrape(nomad)]) as prometheus,
+        running_prometheus(folder, [nomad.scrape()]) as prometheus,
     ):
         _register(nomad, "exec sleep 3600")
         prometheus.wait_for(f"count({_RUNNING}) == {len(JOBS)}")
@@ -54,7 +54,7 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
             decided = {job: len(daemon.events("decision", autoscaler=job)) for job in JOBS}
             for job, count in decided.items():  # a cycle that began at that size, so that the daemon remembers it
                 daemon.wait_for("decision", count=count + 2, autoscaler=job)
-            before = {job: len(_written(daemon, job)) for job in JOBS}
+            before = {job: len(daemon.written(autoscaler=job)) for job in JOBS}
             if killed:
                 daemon.stop(signal.SIGKILL)
             _register(nomad, "exec sleep 3601")
@@ -71,7 +71,7 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
             daemon.until(back, "return to that size", 300)
             at_rest = len(daemon.events("decision", autoscaler=KEPT))
             daemon.wait_for("decision", count=at_rest + 3, autoscaler=KEPT)  # they say what they find at rest
-            found.written = {job: _written(daemon, job)[before[job] :] for job in JOBS}
+            found.written = {job: daemon.written(autoscaler=job)[before[job] :] for job in JOBS}
             found.events = {
                 job: [each["reason"] for each in daemon.get(f"/api/v1/events?name={job}").json()["data"]["events"]]
                 for job in JOBS
@@ -111,16 +111,6 @@ def _autoscaler(job: str) -> dict[str, Any]:
     }
 
 
-def _scrape(nomad: NomadServer) -> dict[str, Any]:
-    return {
-        "job_name": "nomad",
-        "metrics_path": "/v1/metrics",
-        "honor_labels": True,
-        "params": {"format": ["prometheus"]},
-        "static_configs": [{"targets": [nomad.url.removeprefix("http://")]}],
-    }
-
-
 def _register(nomad: NomadServer, command: str) -> None:
     update = deployed(MaxParallel=SIZE)
     for job in JOBS:
@@ -135,8 +125,3 @@ def _size(nomad: NomadServer, job: str) -> int:
 
 def _at_rest(nomad: NomadServer) -> bool:
     return all(_size(nomad, job) == SIZE and not nomad.deploying(job) for job in JOBS)
-
-
-def _written(daemon: RunningDaemon, job: str) -> list[int]:
-    lines = daemon.events("decision", autoscaler=job)
-    return [line["written"] for line in lines if line["written"] is not None]

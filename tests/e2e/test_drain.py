@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.daemon.draining import KEYS
 from tests.daemon.running import autoscaler, external, running_daemon, write_config
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
@@ -19,12 +20,11 @@ from tests.servers.exporter import Exporter, running_exporter
 from tests.servers.nomad import NomadServer, running_nomad
 from tests.servers.nomad_nodes import FAST_HEARTBEATS, Node, running_node
 from tests.servers.nomad_web import balanced, web_job
-from tests.servers.prometheus import PrometheusServer, running_prometheus
+from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 
 pytestmark = pytest.mark.slow
 
 LEAVING_SECONDS: Final = 20
-KEYS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @dataclass(slots=True)
@@ -48,23 +48,6 @@ class Fleet:
         (group,) = self.aws.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
         return {one["InstanceId"]: one["LifecycleState"] for one in group["Instances"]}
 
-    def create(self) -> None:
-        cloud = self.aws.client("autoscaling")
-        cloud.create_auto_scaling_group(
-            AutoScalingGroupName="fleet",
-            MinSize=0,
-            MaxSize=2,
-            DesiredCapacity=2,
-            AvailabilityZones=[f"{REGION}a"],
-            LaunchTemplate={"LaunchTemplateName": "worker"},
-        )
-        cloud.put_lifecycle_hook(
-            LifecycleHookName="leave",
-            AutoScalingGroupName="fleet",
-            LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-            HeartbeatTimeout=60,
-        )
-
     def addresses(self) -> dict[str, str]:
         """Return instance -> private address."""
         found = self.aws.client("ec2").describe_instances(InstanceIds=list(self.states()))["Reservations"]
@@ -81,7 +64,8 @@ def running_fleet(folder: Path) -> Iterator[Fleet]:
         nomad = stack.enter_context(running_nomad(folder / "nomad", further=FAST_HEARTBEATS))
         fleet = Fleet(aws, nomad)
         world.on_end = fleet.end
-        fleet.create()
+        aws.create_group("fleet", 2, most=2)
+        aws.create_hook("fleet", "leave", 60)
         for instance, address in fleet.addresses().items():
             fleet.nodes[instance] = stack.enter_context(running_node(nomad, folder / instance, instance, address))
         nomad.register(web_job(folder, "shop", count=2, leaving_seconds=LEAVING_SECONDS))
@@ -104,7 +88,7 @@ def configuration(folder: Path, prometheus: PrometheusServer, fleet: Fleet) -> P
 def demand(folder: Path, value: float) -> Iterator[tuple[Exporter, PrometheusServer]]:
     """Run a real Prometheus with the demand of the group."""
     with running_exporter({"demand": value}) as exporter:
-        scrape = {"job_name": "demand", "static_configs": [{"targets": [exporter.address]}]}
+        scrape = static("demand", exporter.address)
         with running_prometheus(folder, [scrape]) as prometheus:
             prometheus.wait_for("demand")
             yield exporter, prometheus

@@ -67,17 +67,6 @@ def _token(nomad: NomadServer, folder: Path) -> Path:
     return file
 
 
-def _scrape(nomad: NomadServer) -> dict[str, Any]:
-    return {
-        "job_name": "nomad",
-        "metrics_path": "/v1/metrics",
-        "honor_labels": True,
-        "params": {"format": ["prometheus"]},
-        "authorization": {"credentials": nomad.token},
-        "static_configs": [{"targets": [nomad.url.removeprefix("http://")]}],
-    }
-
-
 def _running(nomad: NomadServer) -> set[str]:
     return {one["ID"] for one in nomad.allocations("shop") if one["ClientStatus"] == "running"}
 
@@ -94,7 +83,7 @@ def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> N
     (tmp_path / "nomad").mkdir()
     with (
         running_nomad(tmp_path / "nomad", acl=True) as nomad,
-        running_prometheus(tmp_path, [_scrape(nomad)]) as prometheus,
+        running_prometheus(tmp_path, [nomad.scrape()]) as prometheus,
     ):
         nomad.register(service("shop", command=command, task=task, Update=deployed()))
         prometheus.wait_for(f"{QUERY} > 1e6")
@@ -109,7 +98,7 @@ def test_a_job_under_load_goes_from_one_to_several_and_back(tmp_path: Path) -> N
             replace_text(demand, "0")
             daemon.until(lambda: len(_running(nomad)) == 1, "scale-in")
             assert daemon.stop() == 0
-            written = [line["written"] for line in daemon.events("decision") if line["written"] is not None]
+            written = daemon.written()
         events = nomad.ask("GET", "/v1/job/shop/scale")["TaskGroups"]["work"]["Events"]
     assert max(written) >= 3
     assert written[-1] == 1

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.running import autoscaler, running_daemon, write_config
 from tests.servers.nomad import service
 from tests.servers.nomad_servers import NomadServers, running_servers
 
@@ -43,12 +43,12 @@ def test_a_daemon_goes_on_when_the_leader_of_its_servers_ends(tmp_path: Path, pr
         section = {"nomad": {"type": "nomad", "addresses": list(servers.urls)}}
         events = Events(servers)
         with running_daemon(write_config(tmp_path, prometheus, [scaler], section)) as daemon:
-            daemon.until(lambda: bool(events.look()) and len(written(daemon)) >= 2, "two writes")
+            daemon.until(lambda: bool(events.look()) and len(daemon.written()) >= 2, "two writes")
             servers.end_leader()
-            before = len(written(daemon))
-            daemon.until(lambda: bool(events.look()) and len(written(daemon)) >= before + 2, "two more writes")
+            before = len(daemon.written())
+            daemon.until(lambda: bool(events.look()) and len(daemon.written()) >= before + 2, "two more writes")
             assert daemon.stop() == 0
-            sizes = written(daemon)
+            sizes = daemon.written()
         counts = [event["Count"] for event in events.look()]
         before_each = [event["PreviousCount"] for event in events.look()]
         assert servers.ask("GET", "/v1/job/web")["TaskGroups"][0]["Count"] == counts[-1]
@@ -57,7 +57,3 @@ def test_a_daemon_goes_on_when_the_leader_of_its_servers_ends(tmp_path: Path, pr
     assert [pair for pair in zip(before_each, counts, strict=True) if pair[0] == pair[1]] == []
     remaining = iter(counts)
     assert all(size in remaining for size in sizes), f"{sizes} written, {counts} recorded"
-
-
-def written(daemon: RunningDaemon) -> list[int]:
-    return [line["written"] for line in daemon.events("decision") if line["written"] is not None]

@@ -12,19 +12,10 @@ import pytest
 
 from autoscaler.net import HttpError, Interrupted, TooLarge
 from autoscaler.net.session import Session
-from tests.servers.scripted import Script, Wire, scripted
+from tests.servers.scripted import Script, Wire, answering, scripted
 
 MAX_BYTES = 2**20
 """The bound of the fixture's session."""
-
-
-def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
-    def script(wire: Wire) -> None:
-        while True:
-            wire.read()
-            wire.answer(body, status, headers)
-
-    return script
 
 
 def raw(content: bytes) -> Script:

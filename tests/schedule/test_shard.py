@@ -26,9 +26,6 @@ class ShardUnderTest:
     def tick(self, index: int = 0) -> None:
         self.shard.tick(self.scalers[index].sync_period)
 
-    def events(self) -> list[str]:
-        return [event for _, event, _ in self.log.lines]
-
 
 def test_a_tick_runs_the_autoscalers_of_its_period() -> None:
     """Autoscalers can have their own sync periods."""
@@ -211,7 +208,7 @@ def test_work_that_failed_to_start_is_started_by_the_next_cycle() -> None:
     bench = ShardUnderTest()
     bench.ports.fails["begin"] = StateError("the disk is full")
     bench.tick()
-    assert bench.events() == ["cycle_failed"]
+    assert bench.log.events == ["cycle_failed"]
     assert bench.ports.calls == []
     del bench.ports.fails["begin"]
     bench.tick()

@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from tests.servers.ports import free_port
+from tests.servers.prometheus import static
 from tests.servers.required import require
 from tests.waiting import PATIENCE_SECONDS, until
 from tools.nomad import NomadNotFound, nomad_binary
@@ -152,6 +153,13 @@ class NomadServer:
     def wait(self, look: Callable[[], _Seen], what: str, within_seconds: float = PATIENCE_SECONDS) -> _Seen:
         """Wait until `look` returns a true value, and return it. Fails the test if that takes too long."""
         return until(look, f"{what} (see {self.folder}/nomad.log)", within_seconds, every_seconds=0.1)
+
+    def scrape(self) -> dict[str, Any]:
+        """Return a scrape config of the agent's metrics."""
+        config = static("nomad", self.url.removeprefix("http://"))
+        if self.token is not None:
+            config["authorization"] = {"credentials": self.token}
+        return config | {"metrics_path": "/v1/metrics", "honor_labels": True, "params": {"format": ["prometheus"]}}
 
     def command(self, *arguments: str) -> str:
         """Run the `nomad` command. Returns its output."""

@@ -67,6 +67,17 @@ class Wire:
 Script: TypeAlias = Callable[[Wire], None]
 
 
+def answering(body: bytes, headers: bytes = b"", status: str = "200 OK") -> Script:
+    """Return a script that gives every request the same answer."""
+
+    def script(wire: Wire) -> None:
+        while True:
+            wire.read()
+            wire.answer(body, status, headers)
+
+    return script
+
+
 class Ahead:
     """Stands for the module `time`. A script puts the client's clock forward, so that no test waits for a deadline."""
 

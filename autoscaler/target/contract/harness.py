@@ -35,6 +35,15 @@ class RecordingLogger:
         """Keep the line."""
         self.lines.append(("error", event, keys))
 
+    @property
+    def events(self) -> list[str]:
+        """Return the event of each line."""
+        return [event for _, event, _ in self.lines]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        """Return the keys of each line of this event."""
+        return [keys for _, found, keys in self.lines if found == event]
+
 
 def make_context(
     settings: SettingsT,

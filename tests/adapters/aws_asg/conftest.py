@@ -10,7 +10,6 @@ import pytest
 from adapters.aws_asg import AwsAsg
 from tests.adapters.aws.connecting import KEYS, Live, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
-from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
 
 __all__ = ["KEYS", "change", "own_environment", "server", "world"]
@@ -31,16 +30,7 @@ class Cloud:
         return self.server.world
 
     def create(self, name: str, size: int = 1, least: int = 0, most: int = 10, **more: Any) -> None:
-        """Create a group of the launch template `worker`, unless `more` sets another source."""
-        if "MixedInstancesPolicy" not in more:
-            more["LaunchTemplate"] = {"LaunchTemplateName": "worker"}
-        self.autoscaling.create_auto_scaling_group(
-            AutoScalingGroupName=name,
-            MinSize=least,
-            MaxSize=most,
-            DesiredCapacity=size,
-            **({"AvailabilityZones": [f"{REGION}a"]} | more),
-        )
+        self.server.create_group(name, size, least, most, **more)
 
     def set(self, name: str, size: int) -> None:
         self.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size)
@@ -55,12 +45,7 @@ class Cloud:
         return int(self.describe(name)["DesiredCapacity"])
 
     def hook(self, group: str, name: str, heartbeat_seconds: int = 60, transition: str = "TERMINATING") -> None:
-        self.autoscaling.put_lifecycle_hook(
-            AutoScalingGroupName=group,
-            LifecycleHookName=name,
-            LifecycleTransition=f"autoscaling:EC2_INSTANCE_{transition}",
-            HeartbeatTimeout=heartbeat_seconds,
-        )
+        self.server.create_hook(group, name, heartbeat_seconds, transition)
 
     def ids(self, name: str) -> list[str]:
         return [one["InstanceId"] for one in self.describe(name)["Instances"]]

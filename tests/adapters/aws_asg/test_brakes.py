@@ -38,12 +38,7 @@ class Autoscaled:
 def test_instances_that_wait_for_a_hook_have_arrived(cloud: Cloud, connection: LiveAdapter) -> None:
     """Pending:Wait may last an hour. AWS had capacity, and a lifecycle hook configures the machine."""
     web = Autoscaled(cloud, connection, UNFULFILLED)
-    cloud.autoscaling.put_lifecycle_hook(
-        LifecycleHookName="setup",
-        AutoScalingGroupName="web",
-        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
-        HeartbeatTimeout=3600,
-    )
+    cloud.hook("web", "setup", 3600, "LAUNCHING")
     assert web.cycle(20).written == 20
     for _ in range(4):
         assert active(web.cycle(20, after=300)) == []

@@ -131,7 +131,7 @@ def test_an_optional_read_may_fail(cloud: Cloud, connection: LiveAdapter, at_one
     for _ in range(2):
         assert isinstance(connection.look("starting"), TargetState)
         cloud.world.advance(600)
-    said = [keys["error"] for _, event, keys in connection.logger.lines if event == "aws_request_failed"]
+    said = [keys["error"] for keys in connection.logger.of("aws_request_failed")]
     assert len(said) == 1
     assert "not that" in said[0]
 
@@ -284,7 +284,7 @@ def test_a_size_that_cannot_be_remembered_is_written_and_believed_until_a_restar
     monkeypatch.setattr(ForgetfulMemory, "save", full)
     assert connection.scale("known", state, 3) == Written(3)
     assert connection.state("known").replicas == 3
-    assert [event for _, event, _ in connection.logger.lines] == ["aws_write_not_kept"]
+    assert connection.logger.events == ["aws_write_not_kept"]
 
 
 def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:

@@ -119,18 +119,14 @@ def test_an_unknown_lifecycle_state_is_not_ready_and_logged_once(cloud: Cloud, c
     for _ in range(2):
         (one,) = [one for one in connection.state("future").instances if one.name == name]
         assert (one.ready, one.deleting) == (False, False)
-    lines = [keys for _, event, keys in connection.logger.lines if event == "aws_lifecycle_state_unknown"]
+    lines = connection.logger.of("aws_lifecycle_state_unknown")
     assert [keys["state"] for keys in lines] == ["Teleporting"]
 
 
 def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, connection: LiveAdapter) -> None:
     """Pending, Pending:Wait and InService are three reads of one launch."""
     cloud.create("hooked", 0)
-    cloud.autoscaling.put_lifecycle_hook(
-        LifecycleHookName="warm-up",
-        AutoScalingGroupName="hooked",
-        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
-    )
+    cloud.hook("hooked", "warm-up", 3600, "LAUNCHING")
     cloud.world.advance(0)
     cloud.world.launch_seconds = 30
     cloud.set("hooked", 1)

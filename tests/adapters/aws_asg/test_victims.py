@@ -193,7 +193,7 @@ def test_a_partial_scale_in_is_written_at_the_size_reached(cloud: Cloud, connect
     assert connection.scale("half", state, 1, victims=tuple(ids)) == Written(3)
     assert cloud.desired("half") == 3
     assert connection.state("half").replicas == 3
-    assert [event for _, event, _ in connection.logger.lines] == ["aws_victims_left"]
+    assert connection.logger.events == ["aws_victims_left"]
 
 
 def test_a_state_that_fails_after_the_first_termination_keeps_it(

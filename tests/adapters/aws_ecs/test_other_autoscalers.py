@@ -59,4 +59,4 @@ def test_a_list_that_is_refused_costs_no_size(cloud: Cloud, connect: Connect) ->
     connection = connect(endpointUrl=cloud.server.url)
     for _ in range(2):
         assert connection.state("shop/web").replicas == 1
-    assert [event for _, event, _ in connection.logger.lines] == ["aws_request_failed"]
+    assert connection.logger.events == ["aws_request_failed"]

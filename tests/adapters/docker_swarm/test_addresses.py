@@ -50,7 +50,7 @@ def connected(folder: Path, *addresses: str) -> tuple[DockerSwarm, RecordingLogg
 
 def changes(logger: RecordingLogger) -> list[tuple[object, object]]:
     """Return the addresses that the log says were left, and those used instead."""
-    return [(keys["before"], keys["address"]) for _, event, keys in logger.lines if event == "address_changed"]
+    return [(keys["before"], keys["address"]) for keys in logger.of("address_changed")]
 
 
 def cycle(swarm: DockerSwarm, service: str) -> None:
@@ -87,7 +87,7 @@ def test_a_manager_that_left_the_swarm_is_replaced(tmp_path: Path, engine: Engin
     gateway.faults.append(Fault(r"/services", 503, said, "application/json"))
     swarm, logger = connected(tmp_path, gateway.url.replace("http:", "tcp:"), engine.host)
     state_of(swarm, "web")
-    (error,) = (keys["error"] for _, event, keys in logger.lines if event == "address_changed")
+    (error,) = (keys["error"] for keys in logger.of("address_changed"))
     assert "This node is not a swarm manager" in error
 
 

@@ -1,7 +1,6 @@
 """Faults of an engine, on a fake server. The other files use a real engine."""
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,6 @@ from autoscaler.errors import (
     TargetError,
     TargetForbidden,
     TargetNotFound,
-    TargetNotScalable,
     TargetNotWritten,
     TargetRefused,
     TargetUnavailable,
@@ -172,27 +170,6 @@ def test_an_engine_that_is_too_old_is_named(front: Faults, swarm: DockerSwarm) -
     assert "speaks Docker API 1.40; 1.41 or newer is needed" in str(failing(swarm))
 
 
-def test_a_failing_half_of_a_batch_does_not_affect_the_other_half(front: Faults, swarm: DockerSwarm) -> None:
-    """A deleted, a global and a malformed service each fail their own autoscaler."""
-    everywhere = service("everywhere", ID="global")
-    everywhere["Spec"]["Mode"] = {"Global": {}}
-    broken = {"ID": "broken", "Spec": {"Name": "broken"}}
-    front.faults.insert(0, says(r"/services\?", [service(), everywhere, broken]))
-    names = ["web", "everywhere", "broken", "nosuch"]
-    found = swarm.observe([ref(name) for name in names], call())
-    expected = [TargetState, TargetNotScalable, TargetUnavailable, TargetNotFound]
-    assert [type(found[ref(name)]) for name in names] == expected
-
-
-def test_a_malformed_task_fails_only_its_own_service(front: Faults, swarm: DockerSwarm) -> None:
-    """A malformed task does so too."""
-    strange = {"ID": "x", "ServiceID": "another", "Status": {"State": "running"}}
-    front.faults.insert(0, says("/tasks", [task(slot=1), task(slot=2), strange]))
-    found = swarm.observe([ref("web"), ref("other")], call())
-    assert isinstance(found[ref("web")], TargetState)
-    assert type(found[ref("other")]) is TargetUnavailable
-
-
 def test_a_service_removed_between_two_lists_does_not_fail_the_others(front: Faults, swarm: DockerSwarm) -> None:
     """The engine answers 404 to the whole list of tasks when one of the requested services is gone."""
     gone = json.dumps({"message": "service another not found"})
@@ -248,15 +225,6 @@ def test_a_write_whose_connection_is_cut_is_not_known_to_have_failed(front: Faul
         error = failing_write(connect(f"tcp://127.0.0.1:{server.port}"))
     assert type(error) is TargetUnavailable
     assert "closed the connection without an answer; whether the size was set is unknown" in str(error)
-
-
-def test_a_connection_that_is_refused_names_the_host(connect: Connect) -> None:
-    """The engine is down: the next cycle tries again, and the message names the host."""
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        host = f"tcp://127.0.0.1:{gone.getsockname()[1]}"
-    error = failing(connect(host))
-    assert type(error) is TargetUnavailable
-    assert str(error) == f"{host} cannot be reached: Connection refused"
 
 
 def test_a_socket_that_does_not_exist_says_what_to_check(connect: Connect, tmp_path: Path) -> None:

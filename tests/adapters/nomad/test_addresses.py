@@ -22,7 +22,7 @@ def two(connect: Connect, proxy: Faults, nomad: NomadServer) -> LiveAdapter:
 
 def changes(live: LiveAdapter) -> list[tuple[object, object]]:
     """Return the addresses that the log says were left, and those used instead."""
-    return [(keys["before"], keys["address"]) for _, event, keys in live.logger.lines if event == "address_changed"]
+    return [(keys["before"], keys["address"]) for keys in live.logger.of("address_changed")]
 
 
 def test_a_stopped_agent_is_replaced_by_another_of_its_cluster(
@@ -48,7 +48,7 @@ def test_a_server_without_a_leader_is_left(connect: Connect, nomad: NomadServer,
     with running_agent(tmp_path, LEADERLESS) as (url, _):
         live = connect(addresses=[url, nomad.url])
         assert live.state("led/work").replicas == 1
-        (error,) = (keys["error"] for _, event, keys in live.logger.lines if event == "address_changed")
+        (error,) = (keys["error"] for keys in live.logger.of("address_changed"))
         assert "No cluster leader" in error
         failing = live.adapter.failing_addresses(live.call())
         assert failing.keys() == {url}

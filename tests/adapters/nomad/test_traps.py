@@ -13,11 +13,6 @@ from tests.servers.nomad import NomadServer, deployed, service
 pytestmark = pytest.mark.slow
 
 
-def _index(nomad: NomadServer, job: str) -> int:
-    index: int = nomad.ask("GET", f"/v1/job/{job}")["JobModifyIndex"]
-    return index
-
-
 def _scaling(minimum: int, maximum: int, **further: Any) -> dict[str, Any]:
     return {"Scaling": {"Min": minimum, "Max": maximum, "Enabled": True, **further}}
 

@@ -49,8 +49,8 @@ def test_workers_that_die_at_once_are_started_with_growing_pauses(build: Build) 
     harness = build(command="false")
     state = harness.wait_for(lambda state: bool(state.warnings), "to warn")
     assert "after its start; its output is in" in state.warnings[0]
-    until(lambda: sum(event == "worker_died" for _, event, _ in harness.logger.lines) >= 2, "a second death")
-    assert sum(event == "worker_started" for _, event, _ in harness.logger.lines) <= 3
+    until(lambda: harness.logger.events.count("worker_died") >= 2, "a second death")
+    assert harness.logger.events.count("worker_started") <= 3
 
 
 def test_a_worker_that_ends_at_its_start_is_reported_with_its_exit_code_and_last_line(build: Build) -> None:
@@ -90,7 +90,7 @@ def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace_period(build: B
     assert state.status_replicas == 0, "a worker that is on its way out is not an active one"
     harness.settle(0)
     assert not runs(identity)
-    assert [keys["worker"] for _, event, keys in harness.logger.lines if event == "worker_killed"] == ["web-1"]
+    assert [keys["worker"] for keys in harness.logger.of("worker_killed")] == ["web-1"]
 
 
 def test_a_worker_that_ends_on_sigterm_is_not_killed(build: Build) -> None:
@@ -99,7 +99,7 @@ def test_a_worker_that_ends_on_sigterm_is_not_killed(build: Build) -> None:
     harness.settle(1)
     harness.set_size_outside(0)
     harness.settle(0)
-    assert "worker_killed" not in {event for _, event, _ in harness.logger.lines}
+    assert "worker_killed" not in harness.logger.events
 
 
 def test_the_children_of_a_worker_end_with_it(build: Build) -> None:
@@ -160,5 +160,5 @@ def test_a_worker_that_may_not_be_signalled_is_logged(build: Build, monkeypatch:
     harness.settle(1)
     monkeypatch.setattr(procfs, "signal_group", refuse)
     harness.set_size_outside(0)
-    until(lambda: "worker_not_signalled" in {event for _, event, _ in harness.logger.lines}, "a warning")
+    until(lambda: "worker_not_signalled" in harness.logger.events, "a warning")
     assert [one.deleting for one in harness.observe().instances] == [True]

@@ -62,7 +62,7 @@ def test_workers_survive_the_daemons_sigkill(build: Build, tmp_path: Path) -> No
     harness = build(initialReplicas=3)
     harness.settle(3)
     assert harness.identities() == before
-    assert "worker_started" not in {event for _, event, _ in harness.logger.lines}
+    assert "worker_started" not in harness.logger.events
 
 
 def test_an_adopted_worker_is_replaced_when_it_dies(build: Build, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_second_daemon_learns_which_daemon_keeps_the_pools(build: Build, tmp_p
             TargetUnavailable, match=f"another daemon manages its workers already \\(pid {daemon.pid}\\)"
         ):
             second.adapter.observe([second.target], second.call())
-        until(lambda: "pools_not_kept" in {event for _, event, _ in second.logger.lines}, "the log to say so too")
+        until(lambda: "pools_not_kept" in second.logger.events, "the log to say so too")
         daemon.kill()
     second.settle(3)
 
@@ -179,7 +179,7 @@ def test_workers_of_a_pool_that_is_no_longer_configured_are_named_and_keep_runni
     StateFile(state_dir).save({"old": Pool(1, workers=(_worker(identity, name="old-1"),))})
     harness = build()
     harness.settle(1)
-    (line,) = [keys for _, event, keys in harness.logger.lines if event == "pool_not_configured"]
+    (line,) = harness.logger.of("pool_not_configured")
     assert (line["pool"], line["workers"]) == ("old", ["old-1"])
     assert stranger.poll() is None
 

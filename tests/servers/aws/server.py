@@ -113,6 +113,27 @@ class AwsServer:
         template = {"ImageId": IMAGE, "InstanceType": "m5.large"}
         self.client("ec2").create_launch_template(LaunchTemplateName="worker", LaunchTemplateData=template)
 
+    def create_group(self, name: str, size: int, least: int = 0, most: int = 10, **more: Any) -> None:
+        """Create a group of the launch template `worker`, unless `more` sets another source."""
+        if "MixedInstancesPolicy" not in more:
+            more["LaunchTemplate"] = {"LaunchTemplateName": "worker"}
+        self.client("autoscaling").create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            MinSize=least,
+            MaxSize=most,
+            DesiredCapacity=size,
+            **({"AvailabilityZones": [f"{REGION}a"]} | more),
+        )
+
+    def create_hook(self, group: str, name: str, heartbeat_seconds: int, transition: str = "TERMINATING") -> None:
+        """Create a lifecycle hook of a group."""
+        self.client("autoscaling").put_lifecycle_hook(
+            AutoScalingGroupName=group,
+            LifecycleHookName=name,
+            LifecycleTransition=f"autoscaling:EC2_INSTANCE_{transition}",
+            HeartbeatTimeout=heartbeat_seconds,
+        )
+
     def create_many(self, names: Iterable[str]) -> None:
         """Create empty groups of the launch template `worker`, without a request for each."""
         for name in names:
