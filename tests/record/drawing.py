@@ -104,40 +104,29 @@ def _later(kind: Any) -> Any:
     return lambda: values(kind)
 
 
-ALTERNATIVES: Final = 13
-"""At least the number of members of the largest union here."""
-
-
-def full(kind: type[_T], alternative: int = 0) -> _T:
-    """Return a value in which no field has its default and no two fields of a type are equal.
-
-    `alternative`: which member of each union, below ALTERNATIVES.
-    """
-    found: _T = _full(kind, alternative, count(11))
+def full(kind: type[_T]) -> _T:
+    """Return a value in which no field has its default and no two fields of a type are equal."""
+    found: _T = _full(kind, count(11))
     return found
 
 
-def _full(kind: Any, alternative: int, numbers: "count[int]") -> Any:
+def _full(kind: Any, numbers: "count[int]") -> Any:
     if isinstance(kind, NewType):
-        return _full(kind.__supertype__, alternative, numbers)
+        return _full(kind.__supertype__, numbers)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        members = [each for each in arguments if each is not NoneType]
-        if TargetError in members:
-            members += [each for each in target_errors() if each is not TargetError]
-        assert len(members) <= ALTERNATIVES
-        return _full(members[alternative % len(members)], alternative, numbers)
+        return _full(next(each for each in arguments if each is not NoneType), numbers)
     if origin is tuple:
         given = arguments[:1] * 2 if arguments[-1] is Ellipsis else arguments
-        return tuple([_full(each, alternative, numbers) for each in given])
+        return tuple([_full(each, numbers) for each in given])
     if origin is frozenset:
-        return frozenset({_full(arguments[0], alternative, numbers)})
+        return frozenset({_full(arguments[0], numbers)})
     if origin is not None and issubclass(origin, Mapping):
-        return {_full(arguments[0], alternative, numbers): _full(arguments[1], alternative, numbers)}
-    return _full_single(kind, alternative, numbers)
+        return {_full(arguments[0], numbers): _full(arguments[1], numbers)}
+    return _full_single(kind, numbers)
 
 
-def _full_single(kind: Any, alternative: int, numbers: "count[int]") -> Any:
+def _full_single(kind: Any, numbers: "count[int]") -> Any:
     """Return a value that is no collection."""
     number = next(numbers)
     plain: dict[Any, Any] = {
@@ -153,23 +142,23 @@ def _full_single(kind: Any, alternative: int, numbers: "count[int]") -> Any:
     if kind in plain:
         return plain[kind]
     if kind in (Rules, Memories):
-        return _of_all_rules(kind, alternative, numbers)
+        return _of_all_rules(kind, numbers)
     if issubclass(kind, Exception):
         return kind(f"error {number}")
     if issubclass(kind, Enum):
         return list(kind)[-1]
     defaults = defaults_of(kind)
     hints = _fields(kind)
-    return kind(**{name: _other(defaults.get(name), hint, alternative, numbers) for name, hint in hints.items()})
+    return kind(**{name: _other(defaults.get(name), hint, numbers) for name, hint in hints.items()})
 
 
-def _of_all_rules(kind: Any, alternative: int, numbers: "count[int]") -> Rules | Memories:
+def _of_all_rules(kind: Any, numbers: "count[int]") -> Rules | Memories:
     """Return what every rule has, and a rule that is not installed."""
     number = next(numbers)
     unknown, data = f"rule {number}", b"%d" % number
     if kind is Rules:
-        return Rules([*[_full(each, alternative, numbers) for each in RULES], UnknownRule(unknown, data)])
-    memories = {each.name: _full(each.memory, alternative, numbers) for each in RULES if each.memory is not None}
+        return Rules([*[_full(each, numbers) for each in RULES], UnknownRule(unknown, data)])
+    memories = {each.name: _full(each.memory, numbers) for each in RULES if each.memory is not None}
     return Memories({**memories, unknown: data})
 
 
@@ -179,8 +168,8 @@ def defaults_of(kind: Any) -> Mapping[str, Any]:
     return {each.name: each.default for each in fields}
 
 
-def _other(default: Any, kind: Any, alternative: int, numbers: "count[int]") -> Any:
-    value = _full(kind, alternative, numbers)
+def _other(default: Any, kind: Any, numbers: "count[int]") -> Any:
+    value = _full(kind, numbers)
     return (not value) if kind is bool and value == default else value
 
 

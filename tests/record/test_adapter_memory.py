@@ -20,13 +20,6 @@ def test_saved_values_survive_a_restart(opener: Opener) -> None:
     assert before == serving(opener.restart(), WEB, API).adapter_memory() == {WEB: VALUES, API: {"failures": 1}}
 
 
-def test_a_second_save_replaces_the_first(opener: Opener) -> None:
-    ledger = serving(opener.ledger(), WEB, API)
-    ledger.save_adapter_memory(WEB, VALUES)
-    ledger.save_adapter_memory(WEB, {"failures": 0})
-    assert ledger.adapter_memory() == {WEB: {"failures": 0}}
-
-
 def test_saving_none_removes_the_values_of_a_target(opener: Opener) -> None:
     ledger = serving(opener.ledger(), WEB, API)
     ledger.save_adapter_memory(WEB, VALUES)

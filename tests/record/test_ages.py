@@ -132,14 +132,6 @@ def test_a_step_while_no_daemon_ran_is_followed(sqlite_opener: Opener, clock: Fa
     assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
 
 
-def test_time_without_a_daemon_counts(sqlite_opener: Opener, clock: FakeClock) -> None:
-    cycle(sqlite_opener.ledger(), clock)
-    sqlite_opener.close()
-    clock.advance(2 * HOUR)
-    state = sqlite_opener.state(clock=clock)
-    assert ages(cycle(state.ledger(FLEET), clock), clock) == [2 * HOUR]
-
-
 def test_a_step_during_a_cycle_affects_the_next_cycle(sqlite_opener: Opener, clock: FakeClock) -> None:
     """A cycle reads the clock once, at its start."""
     ledger = sqlite_opener.ledger()

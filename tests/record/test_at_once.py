@@ -61,16 +61,6 @@ def test_a_leader_and_a_standby_can_steer_the_same_autoscalers_at_the_same_time(
     assert raised == []
 
 
-def test_a_pause_written_at_a_standby_counts_in_the_leader_s_next_cycle(hosts: Hosts) -> None:
-    """A reverse proxy sends a command to any daemon."""
-    first, second = two(hosts)
-    ledger = first.ledger()
-    assert ledger.recall([scaler()])["web"].manual == ManualControls()
-    asked = ManualControls(pause=Pause(Direction.IN, "ops", "sale", at(0), None))
-    second.state.change_steering(lambda _: {"web": asked}, lambda *_: None, at(0))
-    assert ledger.recall([scaler()])["web"].manual == asked
-
-
 def test_a_cycle_does_not_wait_for_the_housekeeping(hosts: Hosts) -> None:
     """A command that deletes an autoscaler holds its lock, or a former leader does."""
     first, second = two(hosts)

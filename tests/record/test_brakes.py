@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.model import Decision, Observation, Rules, TargetState, ValueReading, later
 from autoscaler.rules.brakes import (
     Brake,
@@ -99,22 +98,6 @@ def test_a_late_write_of_a_superseded_shard_is_no_outside_change(opener: Opener)
     assert braked.at(10, 10, 12).written == 12
     assert active(braked.at(12, 12)) == []
     assert active(braked.at(14, 12)) == []
-
-
-def test_each_cycle_can_be_decided_again(opener: Opener) -> None:
-    braked = Braked(opener)
-    for size, running, wanted in ((10, 10, 10), (10, 5, 4), (12, 5, 4), (12, 12, 30), (20, 12, 20), (20, 12, 20)):
-        braked.at(size, running, wanted)
-    records = list(opener.archive().records("web"))
-    assert len(records) == 6
-    for each in records:
-        assert each.observation is not None
-        assert each.history is not None
-        made = decide(each.scaler, each.observation, each.history, each.decision.now)
-        assert (active(made), made.events[:1]) == (active(each.decision), each.decision.events[:1])
-        again = apply_outcome(made, each.decision.outcome)
-        assert again == each.decision
-        assert remember(each.scaler, each.history, again).rules == each.decision.remembered.rules
 
 
 def test_the_state_of_brakes_shifts_with_the_clock() -> None:

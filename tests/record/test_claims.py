@@ -111,14 +111,6 @@ def test_shards_of_another_count_give_up_their_claims(opener: Opener) -> None:
     assert serve(state.ledger(FLEET, 2, 4), scaler()) == {}
 
 
-def test_after_a_restart_all_claims_are_new(opener: Opener) -> None:
-    """The configuration may have changed, and the old owners have ended."""
-    serve(opener.ledger(), scaler())
-    opener.close()
-    ledger = opener.state().ledger(OTHER)
-    assert serve(ledger, on(OTHER, "web", "web-asg")) == {}
-
-
 def test_the_memory_of_a_target_that_another_shard_scaled_is_read_again(opener: Opener) -> None:
     """Otherwise a shard that gets it back would decide from its old memory."""
     state = opener.state()

@@ -1,17 +1,14 @@
 """Every recorded cycle can be decided again, bit for bit, from the state alone."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.errors import StateError, TargetNotFound, TargetUnavailable
+from autoscaler.errors import TargetNotFound, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -53,13 +50,16 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.record import Archive, Ledger
+from autoscaler.rules.brakes import Brake, Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake, active_brakes
 from autoscaler.rules.drain import DrainRule
+from autoscaler.rules.fallback import Fallbacks, MetricFallback
 from autoscaler.rules.idle import IDLE, Idle
 from tests.clocks import FakeClock
 from tests.decide.build import QUEUE_15
 from tests.decide.build import scaler as queue_scaler
 from tests.record.conftest import Opener, kept_for
 from tests.record.deciding_again import comparable, decided_again
+from tests.record.refused import refused
 from tests.record.samples import FLEET, START, at, count_blocks, drains, scaler
 from tests.replaced import replace
 from tests.steering import steer
@@ -88,6 +88,8 @@ class Fleet:
         self.sizes = dict.fromkeys(self.scalers, 4)
         self.made: dict[str, list[Decision]] = {name: [] for name in self.scalers}
         self.away: set[str] = set()
+        self.down: set[str] = set()
+        """The autoscalers whose queue has no value."""
         self.state = opener.state(kept_for())
         self.ledger = self.state.ledger(FLEET)
         self.follow()
@@ -101,11 +103,22 @@ class Fleet:
         self.ledger.follow(here)
         self.state.follow(kept_for(), here)
 
-    def restart(self) -> None:
+    def open(self) -> None:
         self.opener.close()
         self.state = self.opener.state(kept_for())
         self.ledger = self.state.ledger(FLEET)
         self.follow()
+
+    def restart(self) -> None:
+        """Open the state again. It has what the daemon remembered."""
+        known = self.histories()
+        self.open()
+        assert self.histories() == known
+
+    def histories(self) -> dict[str, History]:
+        """Return what is remembered of those that are served."""
+        self.ledger.follow_clock(self.clock.moment())
+        return dict(self.ledger.recall([one for name, one in self.scalers.items() if name not in self.away]))
 
     def reload(self) -> None:
         """Change the file: bounds, rules, periods and the list of autoscalers."""
@@ -134,6 +147,30 @@ class Fleet:
             asked = replace(asked, override=Override(2, 8, "bob", "sale", self.now, until))
         steer(self.state, self.random.choice(list(self.scalers)), asked)
 
+    def disturb(self) -> None:
+        """Set the sizes as another client does, or begin or end an outage of a metric."""
+        if self.random.random() < 0.5:
+            self.sizes = {name: self.random.randint(1, 12) for name in self.sizes}
+        else:
+            self.down ^= {self.random.choice(list(self.scalers))}
+
+    def happen(self) -> None:
+        """Let something happen before a cycle, or nothing."""
+        chance = self.random.random()
+        if chance < 0.04:
+            self.restart()
+        elif chance < 0.12:
+            self.reload()
+        elif chance < 0.20:
+            self.steer()
+        elif chance < 0.26:
+            self.disturb()
+        elif chance < 0.28:
+            self.clock.step(self.random.randrange(-4000, 4000))
+        elif chance < 0.29:
+            self.clock.reboot()
+            self.open()
+
     def cycle(self, period: timedelta) -> None:
         batch = [one for name, one in self.scalers.items() if one.sync_period == period and name not in self.away]
         if not batch:
@@ -150,7 +187,7 @@ class Fleet:
         if fate < 0.03:
             return self.restart()  # killed between the write and its record
         if fate < 0.06:
-            with _breaking(self.ledger):
+            with refused(self.ledger, "INSERT INTO block"):
                 self.ledger.record(by_name, Observed(seen), concluded)
             return None
         self.ledger.record(by_name, Observed(seen), concluded)
@@ -182,6 +219,10 @@ class Fleet:
             self.sizes[made.name] = size
         return outcome
 
+    def queue(self, failing: float) -> ValueReading | Failure:
+        """Return a value, or a failure with this probability."""
+        return Failure("no data") if self.random.random() < failing else ValueReading((self.random.randrange(200_000),))
+
     def observe(self, one: Autoscaler) -> Observation:
         if self.random.random() < 0.05:
             return Observation(TargetUnavailable("throttled"), (Failure("not asked"),) * len(one.metrics))
@@ -194,7 +235,7 @@ class Fleet:
                 ready_transition=START,
                 started_at=START - timedelta(hours=1),
             )
-            for number in range(size)
+            for number in range(size // 3 if chance.random() < 0.03 else size)
         )
         samples = {
             each.name: Sample(chance.randrange(8_000), self.now - timedelta(microseconds=chance.randrange(10**7)), LONG)
@@ -203,13 +244,14 @@ class Fleet:
         }
         readings: list[Reading | Failure] = [
             InstanceReading(samples, dict.fromkeys(samples, 4_000)),
-            Failure("no data") if chance.random() < 0.1 else ValueReading((chance.randrange(200_000),)),
+            self.queue(1 if one.name in self.down else 0.25),
         ]
+        crude = (None, self.queue(0)) if one.rules.find(Fallbacks) else ()
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
         leaving, reports = drains(chance)
         state = replace(state, awaiting_drain=leaving)
-        return Observation(state, tuple(readings), victims=tuple(samples)[:2], drains=reports)
+        return Observation(state, tuple(readings), tuple(samples)[:2], crude, drains=reports)
 
 
 def _configured(name: str) -> Autoscaler:
@@ -220,7 +262,12 @@ def _configured(name: str) -> Autoscaler:
     behavior = _rules(30) if name in "ab" else None
     drain = [DrainRule(command=("/bin/true",))] if name in "ab" else []
     idle = [Idle(timedelta(seconds=45), (None, 180_000))] if name in "bc" else []
-    return Autoscaler(name, target, 1, 20, (cpu, queue), behavior, sync_period=period, rules=Rules([*drain, *idle]))
+    unfulfilled = UnfulfilledBrake(progress_deadline=timedelta(seconds=90))
+    brakes = [Brakes(unfulfilled, LossBrake(), OutsideChangeBrake())] if name in "ad" else []
+    crude = MetricFallback(timedelta(seconds=30), query=Query("crude"), allow_scale_in=True)
+    fallbacks = [Fallbacks((None, crude))] if name in "cd" else []
+    rules = Rules([*drain, *idle, *brakes, *fallbacks])
+    return Autoscaler(name, target, 1, 20, (cpu, queue), behavior, sync_period=period, rules=rules)
 
 
 def _rules(window: int) -> Behavior:
@@ -229,49 +276,29 @@ def _rules(window: int) -> Behavior:
     return Behavior(up, ScalingRules(timedelta(seconds=window), SelectPolicy.MIN, policies))
 
 
-@contextmanager
-def _breaking(ledger: Ledger) -> Iterator[None]:
-    engine = ledger._context.database._engine
-
-    def refuse(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith(("UPDATE autoscaler SET seq",)):
-            raise OperationalError(statement, None, ConnectionResetError("connection lost"))
-
-    event.listen(engine, "before_cursor_execute", refuse)
-    with pytest.raises(StateError):
-        yield
-    event.remove(engine, "before_cursor_execute", refuse)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_decisions_of_an_eventful_life_can_be_repeated(
     sqlite_opener: Opener, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, idleness, two periods."""
+    """Restarts, failed commits, writes without an outcome, set clocks, pauses, reloads, two periods.
+
+    With drains, idleness, brakes and fallbacks.
+    """
     monkeypatch.setattr("autoscaler.record.packing.PAGES_PER_BLOCK", 12)
     fleet = Fleet(sqlite_opener, seed)
     for tick in range(160):
         fleet.clock.advance(SHORT.total_seconds())
-        chance = fleet.random.random()
-        if chance < 0.04:
-            fleet.restart()
-        elif chance < 0.12:
-            fleet.reload()
-        elif chance < 0.20:
-            fleet.steer()
-        elif chance < 0.22:
-            fleet.clock.step(fleet.random.randrange(-4000, 4000))
-        elif chance < 0.23:
-            fleet.clock.reboot()
-            fleet.restart()
+        fleet.happen()
         fleet.cycle(SHORT)
         if tick % 4 == 0:
             fleet.cycle(LONG)
     archive = fleet.opener.archive()
     assert sum(map(len, fleet.made.values())) > 150
-    idle = {any(step.reason == IDLE for step in each.trace) for name in "bc" for each in fleet.made[name]}
-    assert idle == {False, True}
+    whole = [each for made in fleet.made.values() for each in made]
+    assert any(step.reason == IDLE for each in whole for step in each.trace)
+    assert Brake.OUTSIDE_CHANGE in {on.brake for each in whole for on in active_brakes(each.remembered.rules.of)}
+    assert (Fallbacks.condition, True) in {(on.type, on.status) for each in whole for on in each.conditions}
     for name, made in fleet.made.items():
         check(archive, name, made)
         for each in fleet.random.sample(made, min(8, len(made))):

@@ -10,7 +10,7 @@ from autoscaler.model import ShardName
 from autoscaler.record import Ledger, schema
 from tests.record.conftest import Opener
 from tests.record.epochs import LATE, WEB, contents, epochs_of
-from tests.record.samples import FLEET, decision, keep, rising, save, scaler
+from tests.record.samples import FLEET, decision, keep, save, scaler
 
 
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
@@ -27,34 +27,6 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
         with pytest.raises(StaleLedger, match="shard fleet was superseded"):
             commit(stale)
     assert contents(state) == before
-
-
-def test_a_successor_knows_what_was_recorded_before_it(opener: Opener) -> None:
-    """This includes an announced write that may still arrive."""
-    state = opener.state()
-    ledger = state.ledger(FLEET)
-    keep(ledger, decision(0))
-    ledger.intend([rising(15)])
-    assert state.ledger(FLEET).recall([scaler()]) == ledger.recall([scaler()])
-
-
-def test_the_shard_of_another_connection_continues(opener: Opener) -> None:
-    """One failure, one victim."""
-    state = opener.state()
-    ours, theirs = state.ledger(FLEET), state.ledger("swarm")
-    state.ledger("swarm")
-    keep(ours, decision(0))
-    assert ours.is_current()
-    assert not theirs.is_current()
-
-
-def test_a_ledger_is_current_until_the_next_ledger_of_its_shard(opener: Opener) -> None:
-    """The actuator checks this before each write."""
-    state = opener.state()
-    first = state.ledger(FLEET)
-    assert first.is_current()
-    second = state.ledger(FLEET)
-    assert (first.is_current(), second.is_current()) == (False, True)
 
 
 def test_no_epoch_begins_twice_after_a_restart(opener: Opener) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
-from autoscaler.record import LeaseOptions, Ledger, State
+from autoscaler.record import Ledger, State
 from autoscaler.record.daemons import NOW
 from autoscaler.record.database import Database, locate
 from autoscaler.record.fence import fence, next_epoch
@@ -101,16 +101,6 @@ def test_a_commit_waits_for_another_process_only_for_a_time(postgresql_opener: O
         next_epoch(connection, ShardName(FLEET), generation_of(state))
         with pytest.raises(StateError, match="lock timeout"):
             save(ledger, decision(15))
-
-
-def test_waits_are_bounded_by_default(postgresql_opener: Opener) -> None:
-    """PostgreSQL sets no limit. A daemon that is stopped within a commit delays others for its lease at most."""
-    with postgresql_opener.state(options=LeaseOptions())._database.writing() as connection:
-        limits = [
-            connection.execute(text(f"SHOW {name}")).scalar_one()
-            for name in ("lock_timeout", "idle_in_transaction_session_timeout")
-        ]
-    assert limits == ["5s", "15s"]
 
 
 def test_a_new_epoch_begins_while_the_commits_of_other_shards_overlap(postgresql_opener: Opener) -> None:

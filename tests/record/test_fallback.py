@@ -4,14 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.decide import decide
 from autoscaler.model import (
     Decision,
     Failure,
     Memories,
     MetricType,
     Observation,
-    Query,
     Reading,
     Rules,
     TargetState,
@@ -60,22 +58,6 @@ def test_the_time_survives_restarts_and_a_clock_that_is_set(sqlite_opener: Opene
     made = falling.reads(DOWN)
     assert states(made) == [FallbackState.ACTIVE]
     assert made.now - failing(made.remembered.rules)[0].since == timedelta(seconds=180)
-
-
-def test_a_decision_with_a_fallback_can_be_decided_again(opener: Opener) -> None:
-    """The record includes the answer of the fallback's query, and the beginning of the failure."""
-    falling = Falling(opener, MetricFallback(timedelta(seconds=60), query=Query("crude"), allow_scale_in=True))
-    for load in (1000, 2000, 3000):
-        made = falling.reads(DOWN, ValueReading((load,)))
-    records = list(opener.archive().records(falling.autoscaler.name))
-    assert [states(each.decision) for each in records] == [["waiting"], ["active"], ["active"]]
-    assert records[-1].decision == made
-    for each in records:
-        assert each.observation is not None
-        assert each.history is not None
-        assert decide(each.scaler, each.observation, each.history, each.decision.now) == replace(
-            each.decision, outcome=None
-        )
 
 
 def test_a_value_ends_the_failure(opener: Opener) -> None:

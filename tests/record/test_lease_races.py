@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from psycopg import OperationalError
-from sqlalchemy import Connection, Engine, event, select, text
+from sqlalchemy import Connection, Engine, event, select
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.record import Ledger, schema
@@ -16,7 +16,7 @@ from autoscaler.record.daemons import end_sessions
 from tests.record.blocked import held_after, until_blocked
 from tests.record.conftest import in_threads
 from tests.record.hosts import DEADLINE, SECONDS, Host, Hosts, two
-from tests.record.samples import at, decision, rising, save, scaler
+from tests.record.samples import decision, rising, save, scaler
 
 pytestmark = pytest.mark.slow
 
@@ -126,29 +126,6 @@ def test_a_takeover_ends_a_commit_that_began_before_it(
     with second.state._database.writing() as connection:
         assert connection.execute(select(schema.autoscaler)).all() == []
         assert connection.execute(select(schema.kept)).all() == []
-
-
-def test_a_takeover_that_ends_no_session_waits_for_that_commit(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above finds that the sessions are not ended. The fence still lets none commit after the takeover."""
-    first, second = two(hosts)
-    ledger = first.ledger()
-    ledger.recall([scaler()])
-    monkeypatch.setattr("autoscaler.record.lease.end_sessions", lambda *_: None)
-    with second.lease._database.writing() as connection:
-        connection.execute(text("SET lock_timeout = '100ms'"))
-    with (
-        held_after(first.state._database._engine, "INSERT INTO block") as (held, go_on),
-        in_threads([lambda: save(ledger, decision(15))]) as raised,
-    ):
-        assert held.wait(60)
-        with pytest.raises(StateError, match="lock timeout"):
-            hosts.live(int(SECONDS), second, without=[first])
-        assert [second.leads] == [False]
-        go_on.set()
-    assert raised == []
-    second.turn()
-    assert second.leads
-    assert second.state.archive.latest()["web"].now == at(15)
 
 
 @pytest.mark.parametrize("locked", ["lease", "fence"])

@@ -4,20 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from autoscaler.decide import apply_outcome
-from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, Written, shard_of
+from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, shard_of
 from autoscaler.record import Ledger, Retention
 from autoscaler.record.locks import Lock, wait_for
 from tests.limits.fleet import limits
 from tests.record.blocked import until_blocked
 from tests.record.conftest import in_threads
 from tests.record.hosts import Host, Hosts, two
-from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
+from tests.record.samples import FLEET, at, decision, falling, keep, rising, scaler
 
 pytestmark = pytest.mark.slow
 TWO = [ShardName(FLEET, 1, 2), ShardName(FLEET, 2, 2)]
 NAMES = [f"s{number}" for number in range(12)]
-FOUR = limits(4)
 
 
 def names_of(name: ShardName) -> Sequence[str]:
@@ -48,30 +46,6 @@ def intend(ledger: Ledger, made: Decision) -> list[str]:
 def removals(ledger: Ledger, seconds: float) -> list[tuple[str, int]]:
     """Return names and instances of the removals."""
     return [(one.name, one.instances) for one in ledger.standing(at(seconds)).removals]
-
-
-def test_removals_of_a_leader_that_ended_still_count(hosts: Hosts) -> None:
-    """Its successor does not begin with a fresh budget."""
-    first, second = two(hosts)
-    name = FIRST[0]
-    ledger, _ = shards(first, FOUR)
-    assert intend(ledger, falling(0, name)) == []
-    save(ledger, apply_outcome(falling(0, name), Written(2)))
-    first.state.close()
-    second.turn()
-    ledger, _ = shards(second, FOUR)
-    assert removals(ledger, 15) == [(name, 3)]
-    assert "of which 1 was left" in intend(ledger, falling(15, name))[0]
-
-
-def test_removals_of_a_killed_leader_still_count(hosts: Hosts) -> None:
-    """So do those whose write may still arrive; in another shard, too."""
-    first, second = two(hosts)
-    assert intend(shards(first, FOUR)[0], falling(0, FIRST[0])) == []
-    hosts.fail_over(first, second)
-    _, other = shards(second, FOUR)
-    assert removals(other, 30) == [(FIRST[0], 3)]
-    assert "another shard used the limit first" in intend(other, falling(30, SECOND[0]))[0]
 
 
 def test_two_shards_that_intend_at_the_same_moment_stay_within_the_limits(hosts: Hosts) -> None:
@@ -112,31 +86,3 @@ def test_without_a_limit_no_shard_waits_for_another(hosts: Hosts) -> None:
     with second.state._database.writing() as connection:
         wait_for(connection, Lock.LIMITS, FLEET)
         assert intend(ledger, falling(0, FIRST[0])) == []
-
-
-def test_each_shard_knows_the_sizes_that_the_others_set(hosts: Hosts) -> None:
-    """It knows the recorded sizes and the intended ones that may still arrive, also after a takeover."""
-    first, second = two(hosts)
-    mine, theirs = shards(first, limits(total=400))
-    for name in SECOND:
-        keep(theirs, decision(0, name, name))
-    sizes = 5 * len(SECOND)
-    assert mine.standing(at(15)).others == sizes
-    assert intend(theirs, rising(15, 20, SECOND[0], SECOND[0])) == []
-    assert mine.standing(at(15)).others == sizes + 15
-    hosts.fail_over(first, second)
-    mine, _ = shards(second, limits(total=400))
-    assert mine.standing(at(30)).others == sizes + 15
-
-
-def test_an_autoscaler_that_the_leader_s_configuration_lacks_does_not_count(hosts: Hosts) -> None:
-    """It was removed. Put back, it counts with the size that it had."""
-    first, second = two(hosts)
-    _, theirs = shards(first, limits(total=400))
-    for name in SECOND:
-        keep(theirs, decision(0, name, name))
-    hosts.fail_over(first, second)
-    mine, _ = shards(second, limits(total=400), [name for name in NAMES if name != SECOND[0]])
-    assert mine.standing(at(15)).others == 5 * (len(SECOND) - 1)
-    mine, _ = shards(second, limits(total=400))
-    assert mine.standing(at(15)).others == 5 * len(SECOND)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.decide import apply_outcome, remember
+from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite, Proposed
 from autoscaler.target.scaled import AS_WRITTEN
@@ -16,44 +16,6 @@ from tests.steering import steer
 def test_a_new_autoscaler_remembers_nothing(opener: Opener) -> None:
     """Its first cycle needs no special case."""
     assert opener.ledger().recall([scaler()]) == {"web": History()}
-
-
-def test_recorded_cycles_are_remembered_at_once_and_after_a_restart(opener: Opener) -> None:
-    """A restarted daemon must not forget a stabilization window or a rate limit."""
-    made = written(rising())
-    expected = remember(scaler(), History(), made)
-    ledger = opener.ledger()
-    keep(ledger, made)
-    assert ledger.recall([scaler()]) == {"web": expected}
-    assert opener.restart().recall([scaler()]) == {"web": expected}
-
-
-def test_forgotten_recommendations_are_deleted_from_the_disk(opener: Opener) -> None:
-    """A recommendation that returned after a restart would hold a size without a reason."""
-    ledger = opener.ledger()
-    keep(ledger, decision(0, size=5))
-    keep(ledger, decision(15, size=9))
-    keep(ledger, decision(7200, size=7))
-    (only,) = opener.restart().recall([scaler()])["web"].hpa.recommendations
-    assert (only.replicas, only.at) == (7, at(7200))
-
-
-def test_an_intent_without_an_outcome_is_recalled_after_a_restart(opener: Opener) -> None:
-    """The daemon died between the intent and the outcome. `decide` finds out whether the size was written."""
-    ledger = opener.ledger()
-    ledger.recall([scaler()])
-    ledger.intend([rising(size=8)])
-    assert opener.restart().recall([scaler()])["web"] == History(pending=PendingWrite(size=8, decided_from=5, at=at(0)))
-
-
-def test_an_outcome_settles_its_intent(opener: Opener) -> None:
-    """Otherwise every restart would count the same write again."""
-    ledger = opener.ledger()
-    ledger.recall([scaler()])
-    ledger.intend([rising()])
-    save(ledger, written(rising()))
-    assert ledger.recall([scaler()])["web"].pending is None
-    assert opener.restart().recall([scaler()])["web"].pending is None
 
 
 def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None:
@@ -103,14 +65,6 @@ def test_a_new_target_starts_without_a_memory_and_the_old_memory_is_kept(opener:
     assert opener.restart().recall([scaler()]) == before
 
 
-def test_each_autoscaler_has_its_own_history(opener: Opener) -> None:
-    """A batch writes each kind in one statement."""
-    ledger = opener.ledger()
-    keep(ledger, *(decision(name=f"s{k}", size=k) for k in range(20)))
-    histories = opener.restart().recall([scaler(f"s{k}") for k in range(20)])
-    assert [histories[f"s{k}"].hpa.recommendations[0].replicas for k in range(20)] == list(range(20))
-
-
 def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(opener: Opener) -> None:
     """One target's odd error text must not affect the memory of all other autoscalers."""
     odd = written(rising())
@@ -119,18 +73,6 @@ def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(open
     archive = opener.archive()
     assert [record.decision for record in archive.records("web")] == [odd]
     assert [row.message for row in archive.events("web")] == ["NUL \ufffd and half a pair ?"]
-
-
-def test_unchanged_conditions_are_kept_beside_changed_ones(opener: Opener) -> None:
-    """Most cycles change and write none. In one statement with changed ones they would be erased."""
-    ledger, made = opener.ledger(), [decision(name=name, size=3) for name in ("quiet", "busy")]
-    keep(ledger, *made)
-    changed = replace(made[1].remembered.status, current=4)
-    keep(ledger, replace(made[0], now=at(15)), remembering(replace(made[1], now=at(15)), status=changed))
-    after = opener.restart().recall([scaler("quiet"), scaler("busy")])
-    quiet, busy = after["quiet"].hpa, after["busy"].hpa
-    assert (quiet.conditions, quiet.status) == (made[0].conditions, made[0].remembered.status)
-    assert (busy.conditions, busy.status) == (made[1].conditions, changed)
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -154,19 +96,6 @@ def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paus
     keep(ledger, replace(decision(0), manual=paused))
     (record,) = opener.archive().records("web")
     assert record.history == History(manual=paused)
-
-
-def test_an_autoscaler_that_returns_remembers_its_history(opener: Opener) -> None:
-    """One reload removes it, another one puts it back: its windows are unchanged."""
-    ledger = opener.ledger()
-    both = [scaler("stays"), scaler("leaves")]
-    ledger.follow(both)
-    keep(ledger, decision(0, "stays"), decision(0, "leaves"))
-    before = ledger.recall(both)["leaves"]
-    ledger.follow(both[:1])
-    keep(ledger, decision(15, "stays"))
-    ledger.follow(both)
-    assert ledger.recall(both)["leaves"] == before
 
 
 def test_removed_autoscalers_are_not_kept_in_the_process_memory(sqlite_opener: Opener) -> None:

@@ -47,18 +47,6 @@ def test_names_of_a_shard_that_is_gone_leave_with_the_next_housekeeping(opener: 
     assert state.archive.latest().keys() == {"web"}
 
 
-def test_the_decisions_of_an_earlier_process_are_shown_until_the_first_cycle(opener: Opener) -> None:
-    keep(opener.ledger(), decision(0))
-    opener.close()
-    state = opener.state()
-    state.follow(Retention(), [scaler()])
-    assert state.archive.latest().keys() == {"web"}
-    assert names(state.archive._of_others) == {"web"}
-    keep(state.ledger("fleet"), decision(15))
-    assert state.archive.latest()["web"] == decision(15)
-    assert state.archive._of_others == {}
-
-
 def test_a_list_has_the_names_that_left_last(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise each page would read what every name of the last thirty days has left."""
     monkeypatch.setattr(archives, "_MAX_LEFT", 3)

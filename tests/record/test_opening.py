@@ -155,13 +155,6 @@ def test_a_second_daemon_on_one_state_is_refused(sqlite_opener: Opener) -> None:
         sqlite_opener.state()
 
 
-def test_a_closed_state_can_be_opened_again(opener: Opener) -> None:
-    """A restart opens it at once."""
-    opener.state()
-    opener.close()
-    opener.state()
-
-
 def test_a_lock_held_by_another_program_is_explained(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """An operator reads the file with sqlite3 and leaves a transaction open."""
     monkeypatch.setattr("autoscaler.record.database._BUSY_SECONDS", 0.05)
@@ -249,14 +242,6 @@ def test_a_command_that_reads_needs_a_state(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "state.db").close()
     with pytest.raises(StateError, match="does not hold a state yet"):
         Archive.open_archive(None, tmp_path)
-
-
-def test_a_command_can_read_beside_a_daemon_and_after_its_end(opener: Opener) -> None:
-    """Operators need reasons most when the daemon is down."""
-    keep(opener.ledger(), decision())
-    for _ in range(2):
-        assert [record.decision for record in opener.archive().records("web")] == [decision()]
-        opener.close()
 
 
 def test_a_reader_sees_later_records(opener: Opener) -> None:

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import delete, select
 
 from autoscaler.record import Archive, State, schema
-from autoscaler.record.database import Readers
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
 
@@ -135,20 +134,3 @@ def test_cycles_that_are_deleted_during_a_read_are_left_out(opener: Opener) -> N
         connection.execute(delete(schema.block).where(schema.block.c.id == blocks[1]))
     numbers = [(each.decision.now - at(0)).total_seconds() / 15 for each in (first, *cycles)]
     assert numbers == [0, 1, 2, 3, 8, 9, 10, 11, 12, 13]
-
-
-def test_the_latest_decisions_of_shards_are_not_read_from_the_state(
-    sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the first page view the shards report their decisions, and later page views decode nothing."""
-    state = sqlite_opener.state()
-    ledger = state.ledger("fleet")
-    keep(ledger, decision())
-    state.archive.latest()
-
-    def asked(readers: Readers) -> None:
-        raise AssertionError("the state was read")
-
-    keep(ledger, decision(15))
-    monkeypatch.setattr(Readers, "begin", asked)
-    assert state.archive.latest()["web"].now == at(15)

@@ -105,30 +105,6 @@ def test_a_connection_with_another_address_goes_on(opener: Opener) -> None:
     assert set(opener.archive().latest()) == {"web"}
 
 
-def test_a_connection_with_another_address_goes_on_also_if_a_namespace_is_written_out(opener: Opener) -> None:
-    """The hosts reach one cluster by ways of their own, and the new configuration is on one of them."""
-    before, after = of("web", OLD), of("shop", replace(OLD, namespace="default"))
-    ledger = opener.ledger()
-    ledger.follow([before], scaled=at_address("one"))
-    ledger.claim()
-    keep(ledger, decision(0, "web", "web"), scalers=[before])
-    for address, web in (("two", after), ("one", before)):
-        ledger = opener.restart()
-        ledger.follow([web], scaled=at_address(address))
-        ledger.claim()
-        assert history(ledger, web).hpa.recommendations
-
-
-def test_another_namespace_begins_without_a_memory(opener: Opener) -> None:
-    for address, web in (("one", of("web", OLD)), ("two", of("web", replace(OLD, namespace="other")))):
-        ledger = opener.restart()
-        ledger.follow([web], scaled=at_address(address))
-        ledger.claim()
-        assert history(ledger, web) == History()
-        if web.target == OLD:
-            keep(ledger, decision(0, "web", "web"), scalers=[web])
-
-
 def test_a_memory_that_another_autoscaler_has_does_not_move(opener: Opener) -> None:
     """Two connections exchange their addresses, and each target keeps its memory."""
     one, two = of("one", OLD), of("two", NEW)

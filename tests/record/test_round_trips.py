@@ -33,7 +33,7 @@ from autoscaler.record.series import series_row
 from autoscaler.record.targets import target_from, target_text
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener
-from tests.record.drawing import ALTERNATIVES, comparable, defaults_of, full, values
+from tests.record.drawing import comparable, full, values
 from tests.record.samples import decision, keep, observation
 from tests.replaced import replace
 
@@ -80,30 +80,6 @@ def test_any_other_value_is_read_back(kind: type[Any]) -> None:
         assert binary.load(binary.dump(value)) == value
 
     comes_back()
-
-
-@pytest.mark.parametrize("alternative", range(ALTERNATIVES))
-def test_every_field_of_a_decision_is_kept(alternative: int) -> None:
-    """Fails when the model gets a field that the record does not know."""
-    made = full(Decision, alternative)
-    for name, default in defaults_of(Decision).items():
-        assert getattr(made, name) != default
-    assert comparable(made_again(made)) == comparable(made)
-
-
-@pytest.mark.parametrize("alternative", range(ALTERNATIVES))
-def test_every_field_of_an_observation_is_kept(alternative: int) -> None:
-    """Fails when the model gets a field that the record does not know."""
-    seen = full(Observation, alternative)
-    assert comparable(observed_again(seen, decision())) == comparable(seen)
-
-
-@pytest.mark.parametrize("kind", [Autoscaler, History])
-@pytest.mark.parametrize("alternative", [0, 1])
-def test_every_field_of_values_that_are_kept_whole_is_kept(kind: type[Any], alternative: int) -> None:
-    """Fails when the model gets a field of a type that cannot be written."""
-    value, binary = full(kind, alternative), Binary[Any](kind)
-    assert binary.load(binary.dump(value)) == value
 
 
 def test_every_field_is_kept_in_a_state(opener: Opener) -> None:

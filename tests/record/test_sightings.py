@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from autoscaler.model import Observed, Sighting, Sightings, TargetRef
 from autoscaler.record import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, at, decision, save, scaler
+from tests.record.samples import FLEET, at, scaler
 
 WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", namespace="default")
 FIRST = {"task-1": Sighting(at(0), True, at(0))}
@@ -37,16 +37,6 @@ def test_saving_one_target_does_not_change_the_others(opener: Opener) -> None:
     see(ledger, {WEB: FIRST, API: FIRST})
     see(ledger, {WEB: second})
     assert opener.restart().sightings([WEB, API]) == {WEB: second, API: FIRST}
-
-
-def test_sightings_are_committed_with_their_decisions(opener: Opener) -> None:
-    """A cycle that changes no size commits once."""
-    ledger = opener.ledger()
-    ledger.recall([scaler()])
-    save(ledger, decision(), sightings=FIRST)
-    ledger = opener.restart()
-    assert ledger.sightings([scaler().target]) == {scaler().target: FIRST}
-    assert ledger.recall([scaler()])["web"].at == at(0)
 
 
 def test_sightings_of_a_target_that_returns_are_known(opener: Opener) -> None:

@@ -64,16 +64,6 @@ def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> 
         other.close()
 
 
-def test_every_shard_reads_pauses(opener: Opener) -> None:
-    """A pause is for a name, whichever shard serves it."""
-    state = opener.state()
-    shards = [state.ledger("fleet"), state.ledger("swarm")]
-    for shard in shards:
-        shard.recall([scaler()])
-    steer(state, "web", PAUSED)
-    assert [shard.recall([scaler()])["web"].manual for shard in shards] == [PAUSED, PAUSED]
-
-
 def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Opener) -> None:
     """Each host read, completed and wrote the whole row, so the later one lost the other. Here one comes in between."""
     state = opener.state()
