@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 @pytest.fixture
 def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimeHarness[FakeAdapter]]:
     """Two connections, each with a shard."""
-    with running_runtime(tmp_path, monkeypatch, FakeAdapter, retry_seconds=0.0, state_seconds=0.2) as made:
+    with running_runtime(tmp_path, monkeypatch, FakeAdapter, retry_seconds=0.0, state_seconds=PATIENCE_SECONDS) as made:
         yield made
 
 
@@ -89,6 +89,7 @@ def test_a_ledger_that_begins_late_is_used_and_ends_no_other(
         return real(connection, number, of)
 
     monkeypatch.setattr(harness.state, "ledger", late)
+    monkeypatch.setattr(harness.runtime, "_state_seconds", 0.2)
     sections = {"a": AdapterSettings(), "b": AdapterSettings()}
     assert harness.follow(sections, [on("a", "web"), on("b", "jobs")]) is not None
     for _ in range(3):
