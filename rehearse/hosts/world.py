@@ -310,11 +310,7 @@ def _register(nomad: NomadServer, jobs: Sequence[str]) -> None:
 
 
 def _create(aws: AwsServer, groups: Sequence[str]) -> None:
-    ec2 = aws.client("ec2")
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-    ec2.create_launch_template(
-        LaunchTemplateName="worker", LaunchTemplateData={"ImageId": image, "InstanceType": "m5.large"}
-    )
+    aws.create_launch_template()
     aws.create_many(groups)
     for name in groups:
         aws.client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=LEAST)
