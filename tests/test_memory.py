@@ -5,13 +5,15 @@ import sys
 
 import pytest
 
-PROGRAM = """
-import threading
+RESIDENT = """
 from pathlib import Path
 from autoscaler.memory import trim, use_one_arena
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+"""
+PROGRAM = """
+import threading
 
 def work():
     bytearray(b"x") * (30 * 2**20)
@@ -29,11 +31,14 @@ print(resident() - before)
 """
 
 
+def printed(program: str) -> list[str]:
+    """Return the words that the program prints."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
 def kept(*, asked: bool) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(asked=asked)], capture_output=True, text=True, check=True
-    )
-    return int(done.stdout)
+    (size,) = printed(RESIDENT + PROGRAM.format(asked=asked))
+    return int(size)
 
 
 def test_memory_of_a_large_answer_is_returned() -> None:
@@ -57,17 +62,10 @@ print(sum(id(each) in looked_at for each in kept), sum(id(each) in looked_at for
 
 def test_the_collector_skips_earlier_objects() -> None:
     """Otherwise each cycle would scan all objects of a large configuration without finding garbage."""
-    done = subprocess.run([sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "100"]
+    assert printed(LEFT_ALONE) == ["0", "100"]
 
 
 BETWEEN = """
-from pathlib import Path
-from autoscaler.memory import trim
-
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
 blocks = [bytearray(b"x") * 10_000 for _ in range(4000)]
 last = bytearray(b"x") * 10_000
 del blocks
@@ -79,10 +77,10 @@ print(before - resident())
 
 def test_free_pages_between_used_ones_are_returned() -> None:
     """After a cycle of a large fleet, few blocks are in use, but they are scattered."""
-    done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, check=True)
+    (size,) = printed(RESIDENT + BETWEEN)
     if kept(asked=False) < 2**24:
         pytest.skip("this C library returns what is freed by itself")
-    assert int(done.stdout) > 30 * 2**20
+    assert int(size) > 30 * 2**20
 
 
 LEFT_BEHIND = """
@@ -109,5 +107,4 @@ print(gc.get_freeze_count() > 0)
 
 def test_reference_cycles_are_freed_on_request() -> None:
     """Each shard replaced by a reload left up to a megabyte."""
-    done = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "True", "True", "True"]
+    assert printed(LEFT_BEHIND) == ["False", "False", "True", "True", "True"]

@@ -71,13 +71,6 @@ def test_a_held_write_gives_its_own_reason_and_no_error() -> None:
     assert decision.events == ()
 
 
-def test_a_dry_run_keeps_its_trace_and_writes_nothing() -> None:
-    decision = apply_outcome(replace(rising(), dry_run=True), Proposed(4))
-    assert decision.written is None
-    assert decision.desired == 4
-    assert decision.trace[-1].reason == "DryRun"
-
-
 def test_a_pending_write_stays_so_while_the_target_cannot_be_read() -> None:
     history = History(pending=PendingWrite(4, 2, NOW))
     decision = decide(UP, Observation(TargetUnavailable("down"), ()), history, NOW)
@@ -219,10 +212,6 @@ def test_a_write_is_given_up_when_no_policy_could_count_it() -> None:
     """1,800 s is the longest period of a policy."""
     assert pending_after(seen(2, seconds=1799)) == LOST
     assert pending_after(seen(2, seconds=1800)) is None
-
-
-def test_a_refused_write_changed_nothing() -> None:
-    assert remember(UP, History(), apply_outcome(rising(), TargetRefused("too large"))).pending is None
 
 
 def test_a_write_that_was_never_sent_leaves_nothing_open() -> None:

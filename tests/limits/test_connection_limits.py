@@ -143,19 +143,6 @@ def test_a_larger_scale_in_takes_what_is_left() -> None:
     assert fleet.limited_decisions.removals_left == 2
 
 
-def test_the_most_oversized_service_gets_the_budget() -> None:
-    """Ten times the needed size wastes more than a tenth too much."""
-    fleet = Fleet(limits(8), {"idle": 10, "large": 44})
-    assert sizes(fleet.cycle({"idle": 1, "large": 40})) == {"idle": 2, "large": None}
-
-
-def test_the_most_overloaded_service_gets_the_room() -> None:
-    """Two instances with the load of six come before a hundred with the load of a hundred and ten."""
-    fleet = Fleet(limits(total=56), {"small": 2, "large": 50})
-    assert sizes(fleet.cycle({"small": 6, "large": 55})) == {"small": 6, "large": None}
-    assert fleet.limited_decisions.total == 52
-
-
 def test_the_minimum_is_never_withheld() -> None:
     """The value of minReplicas takes precedence over maxTotal; the other autoscalers get less room."""
     fleet = Fleet(limits(total=10), {"new": 0, "busy": 7}, minimum=4)
