@@ -199,5 +199,5 @@ def test_a_line_that_cannot_be_shown_costs_itself_alone(pipe: Pipe, monkeypatch:
     log = configure(Level.INFO, Format.JSON, LogStream(pipe.writer))
     log.info("ready")
     (line,) = pipe.read_until("\n")
-    assert '"event": "line_not_shown"' in line
+    assert '"level": "error", "event": "line_not_shown"' in line
     assert '"of": "ready"' in line

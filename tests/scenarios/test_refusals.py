@@ -93,7 +93,10 @@ def test_a_subject_without_a_meaning_is_refused(project: Project, subject: dict[
         ({"duration": "1h", "tick": "10ms"}, "write at least 1s"),
         ({"autoscalers": {}}, "is empty; give at least one"),
         ({"autoscalers": {"wob": {}}}, "has no autoscaler 'wob'; did you mean `web`?"),
-        ({"queries": [{"expr": "nobody_asks", "values": 1}]}, "no autoscaler of the test asks this query"),
+        (
+            {"queries": [{"expr": "x", "values": 1}]},
+            "tests[0].queries[0].expr: no autoscaler of the test asks this query",
+        ),
         ({"queries": [{"ref": "cpu", "values": 1}]}, "has no query 'cpu'; none is defined"),
         ({"queries": [{"values": 1}]}, "write either `expr` or `ref`"),
         ({"interval": "0"}, "0 is too short; write a duration above 0"),
