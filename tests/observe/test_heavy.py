@@ -10,7 +10,7 @@ from autoscaler.model import MetricType, TargetRef
 from tests.observe.build import metric, scaler
 from tests.observe.scripted import Shard
 from tests.servers.heavy import HEAVY, LIGHT, expression, groups
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -37,4 +37,4 @@ def test_a_heavy_member_affects_only_itself(tmp_path: Path) -> None:
         for heavy in (True, False, True):
             found.make(heavy=heavy)
             what = f"a value of all members, {'but' if heavy else 'also'} of the heavy one"
-            until(partial(settled, heavy=heavy), what, within_seconds=90)
+            until(partial(settled, heavy=heavy), what, within_seconds=2 * PATIENCE_SECONDS)
