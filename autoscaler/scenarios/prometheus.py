@@ -28,6 +28,8 @@ _START_SECONDS: Final = 60.0
 _QUERY_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.05
+_AGAIN_SECONDS: Final = 1.0
+"""Of CPU time."""
 _RETENTION: Final = "100y"
 _REMEDY: Final = "install Prometheus, which has both, or answer the metrics by `values` or `load`"
 
@@ -102,21 +104,32 @@ def _running(folder: Path) -> Iterator[str]:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     words = [_program("prometheus"), f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
     words += [f"--storage.tsdb.retention.time={_RETENTION}", f"--web.listen-address={address}"]
-    # SIGTERM must end this process by an exception, or Prometheus would be left running
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    before = {number: signal.signal(number, _exit) for number in (signal.SIGTERM, signal.SIGVTALRM)}
     with log.open("wb") as output:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603 - as above
     try:
         _wait_until_ready(process, f"http://{address}", log)
         yield f"http://{address}"
     finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         process.terminate()
         try:
             process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _exit(*_: object) -> None:
+    """End this process by an exception after SIGTERM, or Prometheus would be left running.
+
+    Python ignores an exception in a finalizer, which may be what the signal interrupts. If the process goes on, a timer
+    raises it again.
+    """
+    signal.setitimer(signal.ITIMER_VIRTUAL, _AGAIN_SECONDS)
+    sys.exit(128 + signal.SIGTERM)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -113,6 +114,24 @@ class TestWithPrometheus:
         left = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]
         assert not any(str(tmp_path).encode() in _read(file) for file in left)
         assert list(tmp_path.glob("autoscaler-test-*")) == []
+
+
+def test_a_signal_that_arrives_in_a_finalizer_ends_the_command() -> None:
+    """Python prints an exception in a finalizer, and goes on."""
+    code = """
+        import os, signal, weakref
+        from autoscaler.scenarios import prometheus
+
+        class Closed: ...
+
+        for number in (signal.SIGTERM, signal.SIGVTALRM):
+            signal.signal(number, prometheus._exit)
+        weakref.finalize(Closed(), os.kill, os.getpid(), signal.SIGTERM)
+        while True: ...
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=False)
+    assert "Exception ignored" in done.stderr
+    assert done.returncode == 128 + signal.SIGTERM
 
 
 def _read(file: Path) -> bytes:
