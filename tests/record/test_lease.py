@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, select
+from sqlalchemy import Connection, event
 
 from autoscaler.errors import StateError
-from autoscaler.record import Retention, State, schema
+from autoscaler.record import Retention, State
+from autoscaler.record.daemons import read_leader
 from autoscaler.record.lease import _prolong
 from tests.record.conftest import in_threads
 from tests.record.hosts import DEADLINE, LEASE, SECONDS, Host, Hosts, two
@@ -265,11 +266,12 @@ def test_a_daemon_whose_lease_another_one_took_begins_no_shard(hosts: Hosts) -> 
     assert (first.leads, second.leads) == (False, True)
 
 
-def loaded(host: Host) -> int | None:
-    """Return when the leader's configuration was loaded, as the state has it."""
+def loaded(host: Host) -> datetime | None:
+    """Return when the leader's configuration was loaded, as readers of the state are told."""
     with host.state._context.readers.begin() as connection:
-        found: int | None = connection.execute(select(schema.lease.c.loaded)).scalar_one()
-        return found
+        leader = read_leader(connection)
+        assert leader is not None
+        return leader.loaded
 
 
 def test_a_standby_knows_whether_the_leader_has_another_configuration(hosts: Hosts) -> None:
