@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
+_WITHIN_SECONDS: Final = 2 * PATIENCE_SECONDS
 WELL = {name: 1000 * number for number, name in enumerate(LIGHT, 1)}
 
 
@@ -37,4 +39,4 @@ def test_a_heavy_member_affects_only_itself(tmp_path: Path) -> None:
         for heavy in (True, False, True):
             found.make(heavy=heavy)
             what = f"a value of all members, {'but' if heavy else 'also'} of the heavy one"
-            until(partial(settled, heavy=heavy), what, within_seconds=2 * PATIENCE_SECONDS)
+            until(partial(settled, heavy=heavy), what, _WITHIN_SECONDS)
