@@ -148,10 +148,11 @@ def test_a_missing_profile_and_missing_keys_are_named(monkeypatch: pytest.Monkey
 def test_a_program_that_gives_no_usable_keys_is_a_failed_query(tmp_path: Path, printed: str | None, said: str) -> None:
     """For the output of a `credential_process`, botocore raises errors of any type. None of them is a bug of ours."""
     program = tmp_path / "program"
+    command = str(program)
     if printed is not None:
-        program.write_text(f"#!/bin/sh\necho '{printed}'\n")
-        program.chmod(0o755)
-    (tmp_path / "config").write_text(f"[profile {tmp_path.name}]\ncredential_process = {program}\n")
+        program.write_text(f"echo '{printed}'\n")
+        command = f"/bin/sh {program}"  # a program that a forked process still has open for writing cannot be run
+    (tmp_path / "config").write_text(f"[profile {tmp_path.name}]\ncredential_process = {command}\n")
     message = refusal("http://127.0.0.1:1", SigV4("eu-west-1", profile=tmp_path.name))
     assert f"cannot be asked: sigv4: {said.format(program=program)}; give the daemon keys" in message
     assert "geheim" not in message
