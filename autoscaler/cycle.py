@@ -19,7 +19,7 @@ from autoscaler.drain import Drainer
 from autoscaler.isolation import each, without
 from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Autoscaler, Call, Decision, Observed, Outcome, ShardName, TargetRef
-from autoscaler.observe import Observer
+from autoscaler.observe.observer import Observer
 from autoscaler.record import Ledger
 
 _NO_SHARD: Final = ShardName("")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from autoscaler import memory, metrics
+from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.cycle import CycleResult
@@ -20,6 +20,16 @@ from autoscaler.errors import AutoscalerError, StateError
 from autoscaler.log.reporter import Reporter
 from autoscaler.log.service_manager import ServiceManager
 from autoscaler.logger import Logger
+from autoscaler.metrics.grants import watch_grants
+from autoscaler.metrics.metrics import Metrics
+from autoscaler.metrics.watch import (
+    watch_discovery,
+    watch_leadership,
+    watch_log,
+    watch_queries,
+    watch_shards,
+    watch_state,
+)
 from autoscaler.notify import Notifier
 from autoscaler.runtime import Leadership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
@@ -76,7 +86,7 @@ class Daemon:
         self._clock = clock
         self._started = clock.now()
         self._reporter = Reporter(logger, clock)
-        self._metrics = metrics.Metrics(self.registry, clock, VERSION)
+        self._metrics = Metrics(self.registry, clock, VERSION)
         self._service = ServiceManager(clock)
         lease = self._state.lease
         self._leadership = (
@@ -128,15 +138,15 @@ class Daemon:
 
     def _watch(self, log_dropped: Callable[[], int]) -> None:
         """Show what other rooms count. Of a standby, what the leader shows, too, is left out."""
-        metrics.watch_log(self.registry, log_dropped)
-        metrics.watch_shards(self.registry, self._runtime.shards)
-        metrics.watch_queries(self.registry, self._runtime.asked_alone)
-        metrics.watch_discovery(self.registry, lambda: self._outside.document() if self._leads() else DiscoveredList())
-        metrics.watch_grants(self.registry, lambda: self._following.settings if self._leads() else None)
+        watch_log(self.registry, log_dropped)
+        watch_shards(self.registry, self._runtime.shards)
+        watch_queries(self.registry, self._runtime.asked_alone)
+        watch_discovery(self.registry, lambda: self._outside.document() if self._leads() else DiscoveredList())
+        watch_grants(self.registry, lambda: self._following.settings if self._leads() else None)
         size = partial(within, _STATE_SECONDS, self._state.archive.size)  # no silent database may hold up /metrics
-        metrics.watch_state(self.registry, size, self._clock, self._leads)
+        watch_state(self.registry, size, self._clock, self._leads)
         if self._leadership is not None:
-            metrics.watch_leadership(self.registry, self._leadership)
+            watch_leadership(self.registry, self._leadership)
 
     def _follow_first(self) -> None:
         """Raises AdapterError, Stopping and StateError.

@@ -4,7 +4,7 @@ import statistics
 import time
 from typing import Final
 
-from autoscaler.metrics import exposition
+from autoscaler.metrics.text import exposition
 from tests.decisions import bounds, decision
 from tests.metrics.exposed import Shown
 

@@ -23,7 +23,7 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
 from autoscaler.log import Format, Level, configure
-from autoscaler.metrics import Health
+from autoscaler.metrics.health import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State

@@ -12,7 +12,7 @@ import typer
 from autoscaler.cli.find_daemon import configuration
 from autoscaler.cli.options import ConfigFile, OnlyTest, duration
 from autoscaler.cli.output import exit_on_error
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError, TargetError, named
 from autoscaler.fields.types import suggest
 from autoscaler.model import TargetRef

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from autoscaler.cli.output import Form, error_lines, exit_on_error, screen, show, show_values
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.layout import BOLD, GREEN, RED
 from autoscaler.service import CONFIG

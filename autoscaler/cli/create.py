@@ -16,7 +16,7 @@ from autoscaler.quantity import parse_quantity
 from autoscaler.service import CONFIG, has_configuration
 
 if TYPE_CHECKING:  # slow, and not always needed
-    from autoscaler.config import Settings
+    from autoscaler.config.settings import Settings
 
 _UNITS = {"cpu": "cores", "memory": "bytes"}
 
@@ -86,14 +86,14 @@ def adapter_type(adapter: str, config_file: Path | None) -> str | None:
     """
     if config_file is None and not has_configuration():
         return None
-    from autoscaler.config import connection_type  # noqa: PLC0415 - slow, and not always needed
+    from autoscaler.config.loader import connection_type  # noqa: PLC0415 - slow, and not always needed
 
     return connection_type(config_file or CONFIG, adapter)
 
 
 def configured(config_file: Path | None) -> "Settings | None":
     """Return the configuration that a new autoscaler is for; None: there is none, or it does not load."""
-    from autoscaler.config import load  # noqa: PLC0415 - slow, and not always needed
+    from autoscaler.config.loader import load  # noqa: PLC0415 - slow, and not always needed
 
     try:
         return load(config_file or CONFIG)

@@ -20,7 +20,7 @@ from autoscaler.cli.server import Refused, Server
 from autoscaler.errors import AutoscalerError, ServerError
 
 if TYPE_CHECKING:  # slow: a command loads the documents that it shows, and without a daemon SQLAlchemy
-    from autoscaler.config import Settings
+    from autoscaler.config.settings import Settings
     from autoscaler.view.status import DaemonStatus
 
 _DEFAULT_SERVER: Final = "http://127.0.0.1:9797"
@@ -72,7 +72,7 @@ def status_of(config: Path) -> "DaemonStatus | None":
 
 def configuration(path: Path | None) -> "Settings":
     """Return the named configuration; None: the default one. Raises ConfigError, AutoscalerError."""
-    from autoscaler.config import load  # noqa: PLC0415 - slow, and only needed without a daemon
+    from autoscaler.config.loader import load  # noqa: PLC0415 - slow, and only needed without a daemon
 
     if path is None and not service.has_configuration():
         raise AutoscalerError(f"there is no {service.CONFIG}; name the configuration with --config.file")

@@ -17,7 +17,7 @@ from autoscaler.cli.examine import Examiner
 from autoscaler.cli.find_daemon import daemons_folder, status_of
 from autoscaler.cli.findings import Finding, Findings, findings_of
 from autoscaler.clock import Clock
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError, StateError, TargetError, TargetUnavailable, named
 from autoscaler.logger import Logger
 from autoscaler.model import (
@@ -30,10 +30,11 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.net.programs import unusable
-from autoscaler.observe import Connection, Observer, query_seconds
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.observer import Observer, query_seconds
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.targets import Connection
 from autoscaler.quantity import format_duration
 from autoscaler.record import Archive, examine_state
 from autoscaler.rules.drain import DrainRule

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler
 from autoscaler.observe.plan import questions
-from autoscaler.observe.planner import PlannedQuery
+from autoscaler.observe.planner.query import PlannedQuery
 from autoscaler.observe.queries import Queries
 from autoscaler.quantity import format_duration
 from autoscaler.text import count

@@ -9,7 +9,7 @@ from autoscaler.config.sections import DEFAULT_SOURCES, Autoscaler
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Scope
-from autoscaler.rules.schedules import EntryKeys, SharedSchedules
+from autoscaler.rules.schedules.keys import EntryKeys, SharedSchedules
 
 _SectionT = TypeVar("_SectionT")
 

@@ -35,7 +35,7 @@ from autoscaler.fields.types import (
 )
 from autoscaler.rules import RULES, with_rule_keys
 from autoscaler.rules.rule import Written
-from autoscaler.rules.schedules import EntryKeys, SharedSchedules
+from autoscaler.rules.schedules.keys import EntryKeys, SharedSchedules
 from autoscaler.target import ConfigPath
 
 

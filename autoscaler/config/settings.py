@@ -30,7 +30,7 @@ from autoscaler.fields.queries import SharedQuery
 from autoscaler.fields.types import Count, Flag, PositiveDuration, Size, Text, at_least, matching, scope_of
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_duration
-from autoscaler.rules.schedules import SharedSchedules
+from autoscaler.rules.schedules.keys import SharedSchedules
 from autoscaler.target import ConfigPath, ExistingPath
 from autoscaler.target.scaled import Identify, Place, identify
 

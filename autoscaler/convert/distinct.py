@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.convert.blocks import AutoscalerBlock
 from autoscaler.convert.imported import Imported
 from autoscaler.model import TargetRef

@@ -14,9 +14,9 @@ from autoscaler.metrics.grants import grants_of
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits, ShardName
-from autoscaler.observe import AskedAlone
 from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
+from autoscaler.observe.queries import AskedAlone
 from autoscaler.target.answers import checked_error
 from autoscaler.text import count, plain
 from autoscaler.view.discovered import DiscoveredList, DiscoveringConnection

@@ -10,7 +10,7 @@ from autoscaler.clock import Clock
 from autoscaler.errors import StateError
 from autoscaler.metrics.families import counter, gauge, show
 from autoscaler.model import ShardName
-from autoscaler.observe import AskedAlone
+from autoscaler.observe.queries import AskedAlone
 from autoscaler.record import StateSize
 from autoscaler.view.discovered import DiscoveredList
 

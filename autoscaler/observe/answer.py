@@ -15,7 +15,7 @@ import msgspec
 from autoscaler.errors import MetricError
 from autoscaler.net.answer import decoded as decoded_data
 from autoscaler.observe.failure import NoValue, QueryFailure
-from autoscaler.observe.planner import Outcome, refused
+from autoscaler.observe.planner.outcome import Outcome, refused
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.text import plain
 

@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome, PlannedQuery
+from autoscaler.observe.planner.outcome import Outcome
+from autoscaler.observe.planner.query import PlannedQuery
 
 MAX_COSTLY: Final = 250
 """Most questions of a source that are asked alone because of their cost. Beyond this, the source is slow."""

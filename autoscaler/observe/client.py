@@ -33,7 +33,7 @@ from autoscaler.observe.methods import (
     Methods,
     other,
 )
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult, parse_range
 from autoscaler.observe.result import QueryResult
 from autoscaler.text import plain

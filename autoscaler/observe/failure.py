@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from autoscaler.errors import MetricError
 from autoscaler.model import Failure, Query
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
 
 _NOT_NOW: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 

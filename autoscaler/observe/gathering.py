@@ -7,7 +7,7 @@ from autoscaler.model import Autoscaler
 from autoscaler.observe.answers import Answers, Results
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question, questions_of
-from autoscaler.observe.planner import PlannedQuery
+from autoscaler.observe.planner.query import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
 _MAX_HELD: Final = 100_000

@@ -27,7 +27,7 @@ from autoscaler.observe.gate import Gates
 from autoscaler.observe.gathering import Gathering
 from autoscaler.observe.observation import observation
 from autoscaler.observe.plan import Question, questions_of
-from autoscaler.observe.planner import PlannedQuery, alone
+from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.run_queries import Queried, run_queries

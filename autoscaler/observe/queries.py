@@ -8,7 +8,9 @@ from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler
 from autoscaler.observe.asked_alone import AloneQuestions, Why
 from autoscaler.observe.plan import Question, questions, questions_of
-from autoscaler.observe.planner import Limits, PlannedQuery, Planner, alone
+from autoscaler.observe.planner.merge import Limits
+from autoscaler.observe.planner.planner import Planner
+from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.source_queries import SourceQueries
 
 SWITCHED_OFF: Final = "mergeQueries is false"

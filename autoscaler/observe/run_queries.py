@@ -11,7 +11,7 @@ from autoscaler.errors import bug
 from autoscaler.model import Call
 from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import PlannedQuery
+from autoscaler.observe.planner.query import PlannedQuery
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.result import QueryResult

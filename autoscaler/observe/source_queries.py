@@ -14,7 +14,9 @@ from autoscaler.errors import MetricError, bug
 from autoscaler.observe.asked_alone import CHEAP_SHARE, AloneQuestions, Result
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome, PlannedQuery, split
+from autoscaler.observe.planner.outcome import Outcome
+from autoscaler.observe.planner.query import PlannedQuery
+from autoscaler.observe.planner.split import split
 from autoscaler.observe.prometheus import Exchange
 from autoscaler.observe.result import QueryResult
 from autoscaler.observe.taking_apart import TakingApart

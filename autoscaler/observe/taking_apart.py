@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from autoscaler.observe.asked_alone import MAX_COSTLY
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import PlannedQuery
+from autoscaler.observe.planner.query import PlannedQuery
 
 _SPREAD: Final = 0.618
 """Distance of the members that are asked first in successive cycles, in shares of the query. Neighbours are alike."""

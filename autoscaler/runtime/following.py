@@ -9,7 +9,7 @@ from autoscaler.config.settings import Settings, WebSettings
 from autoscaler.errors import AutoscalerError, ConfigError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.notify import Notifier
 from autoscaler.record import State
 from autoscaler.runtime.options import RunOptions, read, read_web, retention_of, unfollowable

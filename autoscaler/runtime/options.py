@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoscaler.clock import Clock
-from autoscaler.config import load_for_daemon
+from autoscaler.config.large_file import load_for_daemon
 from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError

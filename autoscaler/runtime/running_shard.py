@@ -10,9 +10,14 @@ from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
 from autoscaler.drain import Drainer
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics, metered
+from autoscaler.metrics.adapter import metered
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Autoscaler, ConnectionLimits, ShardName
-from autoscaler.observe import Connect, Connection, Gates, Observer, Prometheus, Queries
+from autoscaler.observe.gate import Gates
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.prometheus import Connect, Prometheus
+from autoscaler.observe.queries import Queries
+from autoscaler.observe.targets import Connection
 from autoscaler.record import Ledger
 from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.leadership import Leadership

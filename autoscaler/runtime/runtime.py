@@ -17,9 +17,10 @@ from autoscaler.config.settings import Settings
 from autoscaler.cycle import CycleResult
 from autoscaler.errors import AutoscalerError, StateError, bug
 from autoscaler.logger import Logger
-from autoscaler.metrics import Metrics
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Autoscaler, ConfiguredRule, ShardName
-from autoscaler.observe import AskedAlone, Gates
+from autoscaler.observe.gate import Gates
+from autoscaler.observe.queries import AskedAlone
 from autoscaler.record import LeaseOptions, Ledger, State
 from autoscaler.runtime.building import Builder, BuiltAdapter
 from autoscaler.runtime.leadership import Leadership

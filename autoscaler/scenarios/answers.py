@@ -9,12 +9,11 @@ from typing import Final, TypeAlias
 from autoscaler.clock import Clock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import MetricSpec, Query, TargetType
-from autoscaler.observe import Prometheus
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.freshness import ServerTime
 from autoscaler.observe.gate import Gate
 from autoscaler.observe.plan import Question
-from autoscaler.observe.prometheus import Exchange
+from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from autoscaler.scenarios.clock import VirtualClock
 from autoscaler.scenarios.file import Labels, Signal

@@ -16,9 +16,9 @@ from typing import Final
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import AutoscalerError
-from autoscaler.observe import Prometheus
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
+from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import QueryResult
 from autoscaler.scenarios.answers import Evaluate
 from autoscaler.scenarios.scenario import Scenario

@@ -6,10 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from autoscaler.config import Settings, load
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.file_of_model import read_model
+from autoscaler.config.loader import load
 from autoscaler.config.problems import Problems
+from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 from autoscaler.fields.find_values import Loc
 from autoscaler.fields.types import suggest

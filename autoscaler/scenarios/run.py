@@ -10,9 +10,9 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from autoscaler.cycle import CycleResult
-from autoscaler.metrics import Metrics
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Decision, ShardName
-from autoscaler.observe import Gates
+from autoscaler.observe.gate import Gates
 from autoscaler.record import State
 from autoscaler.runtime.building import BuiltAdapter, ShardMemory
 from autoscaler.runtime.running_shard import RunningShard

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.observe.plan import Question
 from autoscaler.scenarios.answers import Answer

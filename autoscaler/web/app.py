@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from autoscaler.logger import Logger
-from autoscaler.metrics import CONTENT_TYPE, exposition
+from autoscaler.metrics.text import CONTENT_TYPE, exposition
 from autoscaler.web.api.answers import ErrorType, RequestError, failure, refusal_of, success
 from autoscaler.web.api.endpoints import PREFIX, Endpoint, endpoints
 from autoscaler.web.api.openapi import openapi

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autoscaler.clock import SystemClock
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.whatif.compare.comparison import compare
 from autoscaler.whatif.compare.measures import measures

@@ -14,7 +14,7 @@ import pytest
 from autoscaler.cli import live
 from autoscaler.cli.causes import Cause, Causes
 from autoscaler.clock import SystemClock
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Query
 from autoscaler.observe.prometheus import Prometheus

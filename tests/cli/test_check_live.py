@@ -14,7 +14,7 @@ import yaml
 from autoscaler.cli import live
 from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.target import installed
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.target.registry import GROUP

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.errors import ConfigError
 from tests.cli.importing import create, with_two_autoscalers
 

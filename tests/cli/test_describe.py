@@ -8,8 +8,12 @@ from autoscaler.cli.instances import instances
 from autoscaler.document import QueryDocument
 from autoscaler.layout import Screen
 from autoscaler.model import Direction, Failure, ManualControls, Override, Pause, Phase, Rules
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.schedules import Schedules
 from autoscaler.view.instances import InstanceDocument, InstanceList, InstanceValue

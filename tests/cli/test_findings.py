@@ -30,7 +30,8 @@ from autoscaler.model import (
     VictimRule,
 )
 from autoscaler.observe.failure import Unsampled
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.replaced import replace
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)

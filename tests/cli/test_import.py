@@ -9,9 +9,10 @@ import yaml
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.model import MetricType, TargetType
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.cli.importing import V1, V2, convert
 
 

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.errors import ConfigError
 from tests.cli import keda, nomad
 from tests.cli.hpa import CPU, hpa, metric

@@ -7,7 +7,7 @@ import yaml
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from tests.cli.importing import V1, convert
 
 ADAPTERS = "adapters: {nomad: {type: nomad}, swarm: {type: docker-swarm}, wrong: {type: nomat}, odd: {tpe: nomad}}\n"

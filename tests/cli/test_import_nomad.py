@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from tests.cli.importing import convert
 from tests.cli.nomad import check, imported, policies, policy
 from tests.decide.build import Life, value

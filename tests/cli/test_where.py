@@ -13,7 +13,7 @@ from autoscaler import service
 from autoscaler.cli import find_daemon, server
 from autoscaler.cli.options import Where
 from autoscaler.cli.server import Server
-from autoscaler.config import Settings
+from autoscaler.config.settings import Settings
 from autoscaler.view.status import DaemonStatus
 from autoscaler.web.control import ControlSocket
 from tests.cli.scene import UNREACHABLE, Result, ServedScene, steering

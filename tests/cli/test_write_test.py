@@ -11,7 +11,7 @@ import yaml
 
 from autoscaler.cli import live
 from autoscaler.clock import SystemClock
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.target.contract import RecordingLogger
 from tests.cli.write_tested import said, write_tested, wrong
 from tests.daemon.running import autoscaler, finished, write_config

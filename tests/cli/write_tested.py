@@ -5,7 +5,7 @@ from pathlib import Path
 from autoscaler.cli import live
 from autoscaler.cli.findings import Findings
 from autoscaler.clock import SystemClock
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.target.contract import RecordingLogger
 
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 from autoscaler.target import installed
 from autoscaler.target.registry import GROUP
 

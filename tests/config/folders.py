@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from autoscaler.config import Settings
 from autoscaler.config.origins import origins_of
+from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import look
 from autoscaler.config.teams import follow
 

@@ -6,7 +6,10 @@ import pytest
 
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from tests.config.conftest import Load
 from tests.config.texts import HEAD, scaler
 

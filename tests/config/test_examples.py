@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.config.schema import own_types, schema, team_schema
 from tests.config.examples import CONFIG, EXAMPLES
 

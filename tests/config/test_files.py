@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import load
 from autoscaler.config.document import MAX_DEPTH, MAX_VALUES
+from autoscaler.config.loader import load
 from autoscaler.config.source import MAX_BYTES
 from autoscaler.errors import ConfigError, Problem
 from tests.config.conftest import Load

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import Settings
 from autoscaler.config.grants import queries_of
 from autoscaler.config.outside import Granted, read_outside
+from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 from autoscaler.model import TargetRef
 from autoscaler.rules.fallback import Fallbacks

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 from tests.observe.planner.build import ask, plan
 

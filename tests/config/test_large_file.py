@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import Settings, load, load_for_daemon
-from autoscaler.config.loader import load_text
+from autoscaler.config.large_file import load_for_daemon
+from autoscaler.config.loader import load, load_text
+from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
 
 SCALER = """

@@ -6,16 +6,10 @@ from pathlib import Path
 import pytest
 
 from autoscaler import model
-from autoscaler.config import (
-    BasicAuth,
-    Compression,
-    LogSettings,
-    PrometheusSource,
-    StateSettings,
-    Tls,
-    WebSettings,
-)
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.config.authentication import BasicAuth, Tls
+from autoscaler.config.settings import Compression, LogSettings, PrometheusSource, StateSettings, WebSettings
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.config.conftest import Load
 from tests.config.texts import EXTERNAL, HEAD, SCALER, query, scaler
 from tests.replaced import replace

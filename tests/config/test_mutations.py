@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.fields import promql
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.config.normalized import HIDDEN, Difference, differences, normalized, without_secrets
 from tests.config.normalized import FILE, file
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.errors import ConfigError
 from tests.config.mistakes import GOOD_METRIC, MISTAKES, NONE, body, down, metric, pods, resource
 

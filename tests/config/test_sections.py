@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from autoscaler.config import HaSettings, PrometheusSource, Tls
+from autoscaler.config.authentication import Tls
+from autoscaler.config.settings import HaSettings, PrometheusSource
 from tests.config.conftest import Load
 from tests.replaced import replace
 

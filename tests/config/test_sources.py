@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from autoscaler.config import HeaderFile, OAuth2, PrometheusSource, SigV4, Tls
+from autoscaler.config.authentication import HeaderFile, OAuth2, SigV4, Tls
+from autoscaler.config.settings import PrometheusSource
 from tests.config.conftest import Load
 
 

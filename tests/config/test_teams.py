@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import Settings, load
 from autoscaler.config.large_file import load_for_daemon
+from autoscaler.config.loader import load
 from autoscaler.config.origins import origins_of
 from autoscaler.config.outside import read_outside
+from autoscaler.config.settings import Settings
 from autoscaler.config.team_files import MAX_BYTES, MAX_FILES, look, read_team_file
 from autoscaler.config.teams import changed_files, follow
 from autoscaler.errors import ConfigError

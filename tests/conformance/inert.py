@@ -5,9 +5,13 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from autoscaler.model import ConfiguredRule, Decision, Direction, ManualControls, Override, Pause, Rules
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake, active_brakes
+from autoscaler.rules.brakes import Brakes, active_brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.drain import DrainRule
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.recover_size import RecoverSize

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import yaml
 
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 
 GRANT: Final[Mapping[str, Any]] = {
     "namePrefix": "shop.",

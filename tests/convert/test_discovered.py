@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.config import Settings
 from autoscaler.config.origins import Reading, read_version
+from autoscaler.config.settings import Settings
 from autoscaler.convert.discovered import TargetPolicy, granted_namespaces
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, TargetRef

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import AutoscalerError, TargetError
-from autoscaler.metrics import Metrics
+from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.record import Retention, State
 from autoscaler.runtime import Runtime

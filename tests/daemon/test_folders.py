@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 from autoscaler.runtime import folders as looks
 from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.policies import Finding

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError
 from autoscaler.record import Retention

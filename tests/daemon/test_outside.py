@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.config import AdapterSection, Settings
 from autoscaler.config.origins import Origin, Origins, Reading, origins_of
 from autoscaler.config.outside import Granted
+from autoscaler.config.settings import AdapterSection, Settings
 from autoscaler.config.teams import TeamFile
 from autoscaler.errors import AdapterError, TargetError, TargetForbidden, TargetNotFound
 from autoscaler.model import Call, TargetRef

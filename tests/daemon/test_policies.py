@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.config import Settings
 from autoscaler.config.origins import Key, Origins
+from autoscaler.config.settings import Settings
 from autoscaler.convert.discovered import Policy
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetRef

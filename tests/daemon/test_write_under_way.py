@@ -37,7 +37,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.observe import Observer
+from autoscaler.observe.observer import Observer
 from autoscaler.record import Retention, State
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger

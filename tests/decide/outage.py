@@ -20,7 +20,8 @@ from autoscaler.model import (
     ScalingRules,
     SelectPolicy,
 )
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.decide.build import NOW, QUEUE_15, Life, scaler, state, value
 from tests.replaced import replace
 

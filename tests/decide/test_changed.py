@@ -32,7 +32,8 @@ from autoscaler.model import (
     Unchanged,
     Written,
 )
-from autoscaler.rules.brakes import ActiveBrake, Brake, BrakeMemory, Brakes
+from autoscaler.rules.brakes import ActiveBrake, BrakeMemory, Brakes
+from autoscaler.rules.brakes.common import Brake
 from tests.decide.build import CPU_60, NOW, QUEUE_15, Life, samples, scaler, state, value
 from tests.replaced import replace
 

@@ -14,7 +14,10 @@ from autoscaler.model import (
     ScalingRules,
     SelectPolicy,
 )
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.recover_size import RecoverSize
 from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.replaced import replace

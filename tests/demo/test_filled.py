@@ -8,7 +8,7 @@ import pytest
 import requests
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from demo.__main__ import introduce
 from demo.stage import CONFIG, ROOT, Stage, filled, free_range, web_address
 from tests.servers.ports import free_port

@@ -12,10 +12,10 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
 from autoscaler.cycle import CycleResult
 from autoscaler.errors import Problem, TargetUnavailable
-from autoscaler.metrics import (
-    Metrics,
+from autoscaler.metrics.grants import watch_grants
+from autoscaler.metrics.metrics import Metrics
+from autoscaler.metrics.watch import (
     watch_discovery,
-    watch_grants,
     watch_leadership,
     watch_log,
     watch_queries,
@@ -37,12 +37,13 @@ from autoscaler.model import (
     TargetRef,
     Written,
 )
-from autoscaler.observe import AskedAlone
 from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
+from autoscaler.observe.queries import AskedAlone
 from autoscaler.record import Cut, StateSize
-from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.drain import DrainRule
 from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from tests.clocks import FakeClock

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.metrics import metered
+from autoscaler.metrics.adapter import metered
 from autoscaler.model import Call, Decision, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.target import Adapter
 from tests.clocks import FakeClock

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.metrics import CONTENT_TYPE, exposition
+from autoscaler.metrics.text import CONTENT_TYPE, exposition
 from tests.metrics.exposed import everything, happen
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 from tests.servers.web import Answer, Request, answering

@@ -12,13 +12,13 @@ from pydantic import BaseModel
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
-from autoscaler.metrics import Health
+from autoscaler.metrics.health import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import ShardName
-from autoscaler.observe import AskedAlone
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
+from autoscaler.observe.queries import AskedAlone
 from autoscaler.view.level import Level
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
 from tests.clocks import FakeClock

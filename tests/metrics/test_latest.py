@@ -20,7 +20,10 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.rules.brakes import ActiveBrake, Brake, BrakeMemory, Brakes, LossBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import ActiveBrake, BrakeMemory, Brakes
+from autoscaler.rules.brakes.common import Brake
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from tests.decisions import NOW, bounds, cpu, decision, remembering, rescale
 from tests.metrics.exposed import Shown, scaler

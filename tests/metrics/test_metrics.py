@@ -7,7 +7,8 @@ import pytest
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Settings
 from autoscaler.errors import StateError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.metrics import watch_discovery, watch_grants, watch_queries, watch_shards, watch_state
+from autoscaler.metrics.grants import watch_grants
+from autoscaler.metrics.watch import watch_discovery, watch_queries, watch_shards, watch_state
 from autoscaler.model import (
     ConditionType,
     Conflict,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.rules.brakes import Brake
+from autoscaler.rules.brakes.common import Brake
 from tests.metrics.exposed import everything
 from tests.servers.prometheus import programs
 

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from autoscaler.metrics import exposition
+from autoscaler.metrics.text import exposition
 from tests.metrics.exposed import everything
 from tests.servers.prometheus import programs
 

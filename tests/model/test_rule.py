@@ -7,7 +7,8 @@ import pytest
 
 from autoscaler.model import NO_RULES, History, Memories, Rules, UnknownRule
 from autoscaler.rules import plan_of
-from autoscaler.rules.brakes import BrakeMemory, Brakes, LossBrake
+from autoscaler.rules.brakes import BrakeMemory, Brakes
+from autoscaler.rules.brakes.loss import LossBrake
 
 
 @pytest.mark.parametrize("rules", [NO_RULES, Rules([Brakes(loss=LossBrake()), UnknownRule("weather", b"\xff")])])

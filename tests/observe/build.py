@@ -23,7 +23,8 @@ from autoscaler.model import (
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.result import Point, QueryResult, ResultType
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.target import Adapter
 
 NOW: Final = datetime(2025, 6, 1, 12, tzinfo=UTC)

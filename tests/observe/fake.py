@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.config import PrometheusSource
+from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from tests.observe.build import CLOCK, NOW, call

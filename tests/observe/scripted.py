@@ -17,11 +17,14 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import Autoscaler, MetricType, Observation, Observed, TargetRef
-from autoscaler.observe import Connection, Gates, Observer, Queries
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.gate import Gates
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.prometheus import Exchange, Prometheus
+from autoscaler.observe.queries import Queries
 from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.observe.targets import Connection
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import FakeAdapter, call, metric, scaler, state
 from tests.observe.fake import answering

@@ -12,7 +12,7 @@ import pytest
 from autoscaler.errors import MetricError
 from autoscaler.observe.answer import NotAnAnswer, parse_answer, parse_look_up
 from autoscaler.observe.failure import NoValue, QueryFailure
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.ranges import Grid, parse_range
 from autoscaler.observe.result import Point, QueryResult, ResultType
 

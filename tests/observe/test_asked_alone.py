@@ -4,7 +4,8 @@ import pytest
 
 from autoscaler.observe.asked_alone import CHEAP_SHARE, MAX_COSTLY, AloneQuestions, Result, Why
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome, alone
+from autoscaler.observe.planner.outcome import Outcome
+from autoscaler.observe.planner.query import alone
 
 ONE = Question("default", "load")
 FAILURES = {Outcome.REFUSED: Why.REFUSED, Outcome.LATE: Why.HEAVY, Outcome.TOO_LARGE: Why.HEAVY}

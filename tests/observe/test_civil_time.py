@@ -7,8 +7,9 @@ import pytest
 
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.model import CivilTime, MetricType, Query, Rules
-from autoscaler.observe import Connection, Observer
 from autoscaler.observe.freshness import ServerTime
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.targets import Connection
 from autoscaler.rules.schedules import Schedules
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.windows import ScheduleEntry

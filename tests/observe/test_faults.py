@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from requests import Response
 
-from autoscaler.config import BasicAuth, HeaderFile, PrometheusSource
+from autoscaler.config.authentication import BasicAuth, HeaderFile
+from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.threads import spawn

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from autoscaler.model import Call, TargetRef
-from autoscaler.observe import Connection, observer
+from autoscaler.observe import observer
 from autoscaler.observe.gathering import Gathering
+from autoscaler.observe.targets import Connection
 from tests.observe.build import FakeAdapter, state
 from tests.observe.scripted import Answer, Shard, answered, fleet, scripted, well
 

@@ -7,7 +7,9 @@ import pytest
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Failure, MetricType, TargetRef, ValueReading, VictimOrder, VictimRule
-from autoscaler.observe import Connection, Observer, observation, readiness, readings
+from autoscaler.observe import observation, readiness, readings
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.targets import Connection
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, TARGET, FakeAdapter, call, instance, metric, scaler, state
 from tests.servers.ports import free_port

@@ -8,7 +8,7 @@ import pytest
 
 from autoscaler.errors import LateError
 from autoscaler.model import Call, TargetRef
-from autoscaler.observe import Connection
+from autoscaler.observe.targets import Connection
 from tests.observe.build import FakeAdapter, state
 from tests.observe.scripted import Shard, fleet, scripted
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.observe.planner import Limits
+from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.queries import Queries
 from tests.observe.build import NOW
 from tests.observe.scripted import (

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from autoscaler.config import PrometheusSource
+from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import Autoscaler, MetricType, TargetRef
 from autoscaler.observe.methods import MAX_URL

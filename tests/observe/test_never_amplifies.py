@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.observe.planner import Limits
+from autoscaler.observe.planner.merge import Limits
 from autoscaler.observe.queries import Queries
 from tests.observe.scripted import UNHURRIED, Answer, Shard, answered, fleet, refused, scripted, simulated, well
 from tests.replaced import replace

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from autoscaler.config import OAuth2, PrometheusSource
+from autoscaler.config.authentication import OAuth2
+from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.model import MetricType, Query, TargetRef, ValueReading
-from autoscaler.observe import Connection, Observer
+from autoscaler.observe.observer import Observer
 from autoscaler.observe.prometheus import Prometheus
+from autoscaler.observe.targets import Connection
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, FakeAdapter, call, instance, metric, scaler, state
 from tests.servers.guarded_sources import TokenServer, TokenSource, one_sample

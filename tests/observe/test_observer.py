@@ -24,9 +24,10 @@ from autoscaler.model import (
     TargetRef,
     ValueReading,
 )
-from autoscaler.observe import Connection, Observer
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.rules.fallback import MetricFallback
+from autoscaler.observe.observer import Observer
+from autoscaler.observe.targets import Connection
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.target.contract import RecordingLogger
 from tests.observe.build import CLOCK, NOW, TARGET, FakeAdapter, ago, call, fallbacks, instance, metric, scaler, state
 from tests.replaced import replace

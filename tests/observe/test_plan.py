@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from autoscaler.model import MetricTarget, MetricType, Query, TargetType, VictimOrder, VictimRule
 from autoscaler.observe.plan import Question, questions, with_queries
-from autoscaler.rules.fallback import MetricFallback
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.observe.build import fallbacks, metric, scaler
 
 UTILIZATION = MetricTarget(TargetType.UTILIZATION, 60)

@@ -8,7 +8,8 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from autoscaler.config import BasicAuth, PrometheusSource, Tls
+from autoscaler.config.authentication import BasicAuth, Tls
+from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.result import Point, QueryResult, ResultType

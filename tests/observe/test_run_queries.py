@@ -13,7 +13,7 @@ from autoscaler.model import Call
 from autoscaler.observe.answers import Results
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import PlannedQuery, alone
+from autoscaler.observe.planner.query import PlannedQuery, alone
 from autoscaler.observe.prometheus import Exchange, Prometheus
 from autoscaler.observe.result import QueryResult, ResultType
 from autoscaler.observe.run_queries import run_queries

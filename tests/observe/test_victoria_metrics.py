@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from autoscaler.config import BasicAuth
+from autoscaler.config.authentication import BasicAuth
 from autoscaler.model import MetricType
 from tests.observe.build import metric, scaler
 from tests.observe.scripted import Shard

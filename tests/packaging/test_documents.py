@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.log.line import keys
 from rehearse.rehearsals import REHEARSALS
 from tests.decisions import decision

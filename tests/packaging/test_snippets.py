@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.model import Autoscaler
 
 ROOT = Path(__file__).resolve().parents[2]

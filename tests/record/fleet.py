@@ -46,9 +46,13 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.drain import DrainRule
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.idle import Idle
 from tests.clocks import FakeClock
 from tests.record.conftest import Opener, kept_for

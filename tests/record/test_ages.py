@@ -9,7 +9,7 @@ import pytest
 from autoscaler.cycle import Ports
 from autoscaler.drain import Drainer
 from autoscaler.model import Call, History, Observed, Recommendation, Rules, Sighting, later
-from autoscaler.observe import Observer
+from autoscaler.observe.observer import Observer
 from autoscaler.record import Ledger
 from autoscaler.rules.schedules import Schedules
 from autoscaler.target import Adapter

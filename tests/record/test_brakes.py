@@ -5,18 +5,11 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.model import Decision, Observation, Rules, TargetState, ValueReading, later
-from autoscaler.rules.brakes import (
-    Brake,
-    BrakeMemory,
-    Brakes,
-    InstanceLoss,
-    LossBrake,
-    OutsideChange,
-    OutsideChangeBrake,
-    OwnSize,
-    Shortfall,
-    UnfulfilledBrake,
-)
+from autoscaler.rules.brakes import BrakeMemory, Brakes
+from autoscaler.rules.brakes.common import Brake
+from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize
+from autoscaler.rules.brakes.unfulfilled import Shortfall, UnfulfilledBrake
 from tests.record.conftest import Opener
 from tests.record.cycles import QUEUE, Cycles
 from tests.record.samples import START, scaler

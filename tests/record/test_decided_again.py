@@ -18,7 +18,8 @@ from autoscaler.model import (
     TargetState,
 )
 from autoscaler.record import Archive, Ledger
-from autoscaler.rules.brakes import Brake, active_brakes
+from autoscaler.rules.brakes import active_brakes
+from autoscaler.rules.brakes.common import Brake
 from autoscaler.rules.fallback import Fallbacks
 from autoscaler.rules.idle import IDLE
 from tests.decide.build import QUEUE_15

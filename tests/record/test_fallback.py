@@ -16,7 +16,8 @@ from autoscaler.model import (
     ValueReading,
     later,
 )
-from autoscaler.rules.fallback import FallbackMemory, Fallbacks, FallbackState, MetricFailure, MetricFallback
+from autoscaler.rules.fallback import FallbackMemory, Fallbacks, FallbackState, MetricFailure
+from autoscaler.rules.fallback.keys import MetricFallback
 from tests.record.conftest import Opener
 from tests.record.cycles import QUEUE, Cycles
 from tests.record.samples import START, scaler

@@ -29,7 +29,8 @@ from autoscaler.record import Ledger, schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.entries import KEPT as MEMORIES
 from autoscaler.record.evaluation import _HISTORY
-from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.drain import DrainRule, drains_of
 from tests.decisions import remembering
 from tests.record.conftest import Opener

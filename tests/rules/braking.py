@@ -17,15 +17,11 @@ from autoscaler.model import (
     Rules,
     TargetState,
 )
-from autoscaler.rules.brakes import (
-    Brake,
-    BrakeMemory,
-    Brakes,
-    LossBrake,
-    OutsideChangeBrake,
-    UnfulfilledBrake,
-    active_brakes,
-)
+from autoscaler.rules.brakes import BrakeMemory, Brakes, active_brakes
+from autoscaler.rules.brakes.common import Brake
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.decide.outage import CALM
 from tests.replaced import replace

@@ -18,8 +18,10 @@ from autoscaler.model import (
     Rules,
     later,
 )
-from autoscaler.rules.brakes import ENDED, Brake, Brakes
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.brakes import ENDED, Brakes
+from autoscaler.rules.brakes.common import Brake
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.idle import Idle
 from tests.decide.build import QUEUE_15, Life, scaler, value
 from tests.decide.outage import CALM, DOWN, condition, event_reasons

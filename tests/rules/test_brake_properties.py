@@ -29,7 +29,10 @@ from autoscaler.model import (
     TargetState,
     TargetType,
 )
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from tests.decide.build import Life, metric, scaler, value
 from tests.replaced import replace
 from tests.rules.braking import active, brake_memory, workers

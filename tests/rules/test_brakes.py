@@ -4,7 +4,10 @@ import pytest
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import ConditionType, Direction, EventType, Hold, HoldReason, ManualControls, Pause
-from autoscaler.rules.brakes import ENDED, MIN_MISSING, Brake, Brakes, LossBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import ENDED, Brakes
+from autoscaler.rules.brakes.common import MIN_MISSING, Brake
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.manual import PAUSED
 from tests.decide.build import NOW
 from tests.decide.outage import condition, event_reasons

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.errors import ConfigError
 from autoscaler.model import (
     Autoscaler,
@@ -16,7 +16,8 @@ from autoscaler.model import (
     Rules,
     TargetType,
 )
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.headroom import HEADROOM, Headroom
 from autoscaler.rules.idle import IDLE, Idle
 from tests.decide.build import CPU_60, QUEUE_15, Life, instances, metric, samples, scaler, state, value

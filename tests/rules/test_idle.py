@@ -25,7 +25,8 @@ from autoscaler.model import (
     Reason,
     TargetType,
 )
-from autoscaler.rules.fallback import Fallbacks, MetricFallback
+from autoscaler.rules.fallback import Fallbacks
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.schedules import Schedules
 from autoscaler.windows import ScheduleEntry

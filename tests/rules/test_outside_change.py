@@ -6,7 +6,8 @@ import pytest
 
 from autoscaler.errors import TargetDeferred, TargetNotWritten, TargetUnavailable
 from autoscaler.model import ConditionType, Conflict, EventType, Outcome, Reason, Unchanged
-from autoscaler.rules.brakes import ENDED, Brake
+from autoscaler.rules.brakes import ENDED
+from autoscaler.rules.brakes.common import Brake
 from tests.decide.outage import condition, event_reasons
 from tests.replaced import replace
 from tests.rules.braking import OUTSIDE, BrakedAutoscaler, active, brake_memory, braked

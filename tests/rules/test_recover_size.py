@@ -21,7 +21,10 @@ from autoscaler.model import (
     Reason,
     Written,
 )
-from autoscaler.rules.brakes import Brake, Brakes, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.common import Brake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.idle import Idle
 from autoscaler.rules.recover_size import (
     RECOVERING_SIZE,

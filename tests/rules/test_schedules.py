@@ -31,9 +31,10 @@ from autoscaler.model import (
     Rules,
     TargetType,
 )
-from autoscaler.rules.brakes import BrakeMemory, Brakes, InstanceLoss, LossBrake
-from autoscaler.rules.schedules import OpenEntries, Schedules
-from autoscaler.rules.schedules.memory import ShownEntries
+from autoscaler.rules.brakes import BrakeMemory, Brakes
+from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake
+from autoscaler.rules.schedules import Schedules
+from autoscaler.rules.schedules.memory import OpenEntries, ShownEntries
 from autoscaler.windows import ScheduleEntry
 from tests.decide.build import NOW, QUEUE_15, Life, metric, samples, scaler, state, value
 from tests.decide.outage import condition

@@ -6,7 +6,9 @@ from typing import Final
 import pytest
 
 from autoscaler.model import Instance, MetricOutcome, MetricSpec, MetricType, Phase, Rules, TargetState, TargetType
-from autoscaler.rules.brakes import Brakes, LossBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.warm_up import WarmUp
 from tests.decide.build import (
     CPU_60,

@@ -50,8 +50,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.observe import Connection
-from autoscaler.observe.targets import begin
+from autoscaler.observe.targets import Connection, begin
 from autoscaler.record import Ledger, Retention, State
 from autoscaler.target import Adapter
 from autoscaler.target.contract import RecordingLogger

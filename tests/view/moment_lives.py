@@ -28,7 +28,8 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import State
-from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.headroom import Headroom
 from autoscaler.rules.schedules import Schedules
 from autoscaler.windows import ScheduleEntry

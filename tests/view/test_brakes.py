@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.model import Instance, ManualControls, Rules, TargetState
-from autoscaler.rules.brakes import Brakes, LossBrake, OutsideChangeBrake, UnfulfilledBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
+from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.view.explanation import Explanation
 from autoscaler.view.level import Level
 from autoscaler.view.summary import summary

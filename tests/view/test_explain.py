@@ -30,7 +30,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import Record
-from autoscaler.rules.fallback import MetricFallback
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.warm_up import WarmUp
 from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation

@@ -22,7 +22,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.record import Record
-from autoscaler.rules.fallback import MetricFallback
+from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation, Way
 from autoscaler.view.story import Kind

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.errors import Problem
-from autoscaler.metrics import Health
+from autoscaler.metrics.health import Health
 from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State

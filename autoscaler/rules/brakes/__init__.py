@@ -21,31 +21,12 @@ from autoscaler.fields.types import Flag, Section, two_forms
 from autoscaler.hpa.proposals import Measured
 from autoscaler.model import Direction, Event, EventType
 from autoscaler.rules.brakes.after_outage import AfterOutageBrake, Outage
-from autoscaler.rules.brakes.common import MIN_MISSING, Brake, BrakeRule
+from autoscaler.rules.brakes.common import Brake, BrakeRule
 from autoscaler.rules.brakes.loss import InstanceLoss, LossBrake
 from autoscaler.rules.brakes.outside_change import OutsideChange, OutsideChangeBrake, OwnSize, after_write
 from autoscaler.rules.brakes.unfulfilled import Shortfall, UnfulfilledBrake
 from autoscaler.rules.rule import Cycle, Hold, Rule, Said, Written
 from autoscaler.rules.shown import Line, Remark, ShownMemory, ShownSettings
-
-__all__ = [
-    "ENDED",
-    "MIN_MISSING",
-    "ActiveBrake",
-    "Brake",
-    "BrakeMemory",
-    "Brakes",
-    "InstanceLoss",
-    "LossBrake",
-    "Outage",
-    "OutsideChange",
-    "OutsideChangeBrake",
-    "OwnSize",
-    "Shortfall",
-    "UnfulfilledBrake",
-    "active_brakes",
-]
-
 
 ENDED: Final = "BrakeEnded"
 """Reason of an event."""

@@ -38,15 +38,6 @@ from autoscaler.rules.rule import Cycle, Rule, RuleCondition, Said, Written, pla
 from autoscaler.text import count
 from autoscaler.times import time_text
 
-__all__ = [
-    "FallbackMemory",
-    "FallbackState",
-    "Fallbacks",
-    "MetricFailure",
-    "MetricFallback",
-    "fallback_queries",
-]
-
 METRIC_UNAVAILABLE: Final = "MetricUnavailable"
 """Of the condition: a fallback stands in for a metric."""
 FALLBACK_QUERY_FAILED: Final = "FallbackQueryFailed"

@@ -9,19 +9,9 @@ from typing import Final
 from autoscaler.fields.find_values import Loc
 from autoscaler.model import Autoscaler, Bound, ManualControls
 from autoscaler.rules.rule import SILENCE, Cycle, Rule, Said, Written
-from autoscaler.rules.schedules.keys import EntryKeys, Keys, SharedSchedules
+from autoscaler.rules.schedules.keys import EntryKeys, Keys
 from autoscaler.rules.schedules.memory import OpenEntries, OpenEntry, ShownEntries, ShownLeadTime
 from autoscaler.windows import ScheduleEntry, is_open
-
-__all__ = [
-    "EntryKeys",
-    "OpenEntries",
-    "OpenEntry",
-    "Schedules",
-    "SharedSchedules",
-    "bounds_of",
-    "counted",
-]
 
 
 def _written_entries(written: Written[Keys]) -> Iterator[tuple[int, ScheduleEntry]]:

@@ -18,7 +18,8 @@ from autoscaler.cli.options import (
     span,
 )
 from autoscaler.cli.output import Form, exit_on_error, screen, show, show_document, show_error
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
+from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, ConnectionLimits

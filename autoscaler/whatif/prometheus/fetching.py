@@ -12,7 +12,7 @@ from autoscaler.clock import Clock
 from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 

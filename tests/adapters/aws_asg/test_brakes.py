@@ -4,7 +4,8 @@ import pytest
 
 from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.model import Decision, History, Observation, TargetRef
-from autoscaler.rules.brakes import Brake, Brakes
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.common import Brake
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 from tests.decide.build import value
 from tests.replaced import replace

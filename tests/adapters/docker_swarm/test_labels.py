@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from adapters.docker_swarm.labels import OF_METRIC, OF_SERVICE, body_of
-from autoscaler.config import Settings, load
+from autoscaler.config.loader import load
 from autoscaler.config.origins import Reading, read_version
+from autoscaler.config.settings import Settings
 from autoscaler.convert.discovered import TargetPolicy
 from autoscaler.errors import ConfigError
 from autoscaler.model import Autoscaler, TargetRef, TargetType

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Limits, PlannedQuery, Planner
+from autoscaler.observe.planner.merge import Limits
+from autoscaler.observe.planner.planner import Planner
+from autoscaler.observe.planner.query import PlannedQuery
 from autoscaler.observe.result import QueryResult
 
 SOURCE = "default"

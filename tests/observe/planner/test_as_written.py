@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.observe.planner import Limits
+from autoscaler.observe.planner.merge import Limits
 from tests.observe.planner.build import ask, each, merged, only, plan, reason
 
 

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 
 from autoscaler.fields.kept_labels import quoted
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Outcome, PlannedQuery, Planner, refused, split
+from autoscaler.observe.planner.outcome import Outcome, refused
+from autoscaler.observe.planner.planner import Planner
+from autoscaler.observe.planner.query import PlannedQuery
+from autoscaler.observe.planner.split import split
 from autoscaler.observe.result import Point, QueryResult, ResultType
 from tests.observe.planner.build import ask, each, only, plan
 from tests.observe.planner.fleet import ENVIRONMENTS, GHOST, GROUPS, NOW, history

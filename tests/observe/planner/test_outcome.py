@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.observe.planner import Outcome, refused
+from autoscaler.observe.planner.outcome import Outcome, refused
 
 
 @pytest.mark.parametrize(

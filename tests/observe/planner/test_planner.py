@@ -3,7 +3,8 @@
 import random
 
 from autoscaler.observe.plan import Question
-from autoscaler.observe.planner import Limits, Planner
+from autoscaler.observe.planner.merge import Limits
+from autoscaler.observe.planner.planner import Planner
 from tests.observe.planner.build import SOURCE, ask, each, only, plan
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.errors import MetricError
-from autoscaler.observe.planner import split
+from autoscaler.observe.planner.split import split
 from autoscaler.observe.result import QueryResult, ResultType
 from tests.observe.build import point, vector
 from tests.observe.planner.build import ask, each, only, plan, samples

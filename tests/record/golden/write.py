@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import make_url
 
-from autoscaler.config import load
+from autoscaler.config.loader import load
 from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Autoscaler,

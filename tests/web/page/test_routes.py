@@ -27,7 +27,8 @@ from autoscaler.record.kept import save
 from autoscaler.record.max_size import _CUT, _Cut
 from autoscaler.record.sizes import DETAIL, HISTORY
 from autoscaler.record.times import to_micros
-from autoscaler.rules.brakes import Brakes, OutsideChangeBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
 from autoscaler.rules.schedules import Schedules
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.web import page

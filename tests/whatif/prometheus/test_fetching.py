@@ -6,7 +6,7 @@ import pytest
 
 from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.observe.planner import Outcome
+from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.ranges import Grid
 from autoscaler.whatif.prometheus.fetching import BLOCK, MIN_STEPS, Fetcher, Recording, parts
 from tests.clocks import FakeClock

@@ -21,7 +21,8 @@ from autoscaler.model import (
     Rules,
     Written,
 )
-from autoscaler.rules.brakes import Brakes, LossBrake
+from autoscaler.rules.brakes import Brakes
+from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.recover_size import RecoverSize
 from autoscaler.rules.warm_up import WarmUp
 from autoscaler.version import VERSION

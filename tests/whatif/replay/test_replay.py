@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from autoscaler.model import Autoscaler, Deployment, Failure, MetricType, Observation, Rules, TargetType, later
-from autoscaler.rules.brakes import Brakes, OutsideChangeBrake, active_brakes
+from autoscaler.rules.brakes import Brakes, active_brakes
+from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
 from autoscaler.whatif.past.past import Cycle, FindingKind, Replayed
 from autoscaler.whatif.replay.replay import Candidate, Replay
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value
