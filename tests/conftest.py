@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import logging
 import os
 import re
 import shutil
@@ -9,8 +10,10 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
@@ -61,6 +64,22 @@ def _has_room(folder: Path) -> bool:
         return False
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= _MEMORY_BYTES and not found.f_flag & os.ST_NOEXEC
+
+
+_LOGGERS: Final = [logging.getLogger(name) for name in (None, "apscheduler.scheduler", "urllib3", "uvicorn")]
+
+
+@pytest.fixture(autouse=True)
+def _restored_log() -> Iterator[None]:
+    """Restore pytest's log, which programs under test set up for themselves, and which would go to a closed file."""
+    root = _LOGGERS[0]
+    handlers, levels = list(root.handlers), [logger.level for logger in _LOGGERS]
+    yield
+    logging.captureWarnings(capture=False)
+    root.handlers[:] = handlers
+    for logger, level in zip(_LOGGERS, levels, strict=True):
+        logger.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from types import TracebackType
@@ -59,7 +60,7 @@ def configure(
     structlog.configure(
         processors=rendering,
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.WriteLoggerFactory(out),
+        logger_factory=lambda *_: _Lines(out),
         cache_logger_on_first_use=False,  # loggers handed out before must follow a second `configure`
     )
     log = cast("Logger", structlog.get_logger())
@@ -94,6 +95,16 @@ def _log_crash(log: Logger, event: str, error: BaseException, **keys: Any) -> No
     """Log the calls that led to an exception, without its message, which may contain a credential."""
     frames = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
     log.error(event, error=named(error), calls=frames[-_SHOWN_CALLS:], **keys)
+
+
+class _Lines(structlog.WriteLogger):
+    """Writes lines. Those that cannot be written are lost, because no caller expects an exception of the log."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError, ValueError):  # a full disk, a reader that is gone, a closed file
+            super().msg(message)
+
+    debug = info = warning = error = msg
 
 
 def _rendered_by(steps: Sequence[Processor], stamp: structlog.processors.TimeStamper) -> Processor:

@@ -43,6 +43,14 @@ def test_the_log_of_libraries_is_included() -> None:
     assert (line["logger"], line["message"]) == ("botocore.client", "Connection pool is full, discarding it")
 
 
+def test_a_line_that_cannot_be_written_is_lost_and_no_error() -> None:
+    """The caller, a client library among them, would take the error for its own: "the keys cannot be read"."""
+    log, out = configured()
+    out.close()
+    log.warning("tick_missed")
+    logging.getLogger("botocore.credentials").warning("the refreshed credentials are still expired")
+
+
 def test_debug_logs_of_libraries_are_not_logged() -> None:
     """Botocore's contains signatures, urllib3's whole URLs."""
     _, out = configured(Level.DEBUG)
