@@ -19,6 +19,9 @@ PACKAGES := tests/packaging tests/systemd
 export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
 export PIP_TOOLS_CACHE_DIR ?= $(CURDIR)/.cache/pip-tools
 
+# pytest's plugins that no quick test needs: their imports take a second of each worker.
+UNUSED := anyio pytest_cov schemathesis
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 ifndef SIDE_BY_SIDE
@@ -48,7 +51,7 @@ test-aws: $(VENV)/installed-dev ## check the AWS adapters on a real account: AWS
 	@$(BIN)/python -m tests.adapters.aws.account
 
 test-unit: $(VENV)/installed-dev ## run the tests that need no server and no build
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow" $(UNUSED:%=-p no:%)
 
 test-3.13: ## as root: run `make test-unit` on Debian 13, with its Python 3.13
 	@tools/debian13.sh make VENV=/opt/venv HASHED="$(HASHED) --no-deps" test-unit  # mutmut alone needs one more with 3.13

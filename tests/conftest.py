@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import gc
 import logging
 import os
 import re
@@ -114,6 +115,17 @@ def pytest_runtest_makereport(
         ]
         report.sections.append(("Output of the command", "".join(filter(None, said))))
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected, and none of theirs later: all of it lives until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -5,10 +5,10 @@ A file's tests run in one worker, one after another, so that what its fixtures s
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, SupportsIndex
 
 import pytest
 from xdist.remote import Producer
@@ -74,12 +74,29 @@ def longest_first(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+class _Places(list[str]):
+    """The tests of a worker. Where one stands is looked up for each test, and a search takes longer than the test."""
+
+    def __init__(self, nodeids: Sequence[str]) -> None:
+        super().__init__(nodeids)
+        self._places = {nodeid: place for place, nodeid in enumerate(nodeids)}
+
+    def index(self, nodeid: str, *_: SupportsIndex) -> int:
+        return self._places[nodeid]
+
+
 class Units(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
     """Gives each worker one unit at a time, in the order of the tests."""
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False  # otherwise the units with the most tests come first, which are quick
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """Take a worker's tests."""
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = _Places(collection)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Return the test at which the worker died, if any; it is not run again, the rest of its unit is."""

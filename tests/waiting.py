@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 PATIENCE_SECONDS: Final = 120.0
+_FIRST_PAUSE_SECONDS: Final = 0.001
 _Seen = TypeVar("_Seen")
 
 
@@ -16,10 +17,12 @@ def until(
 ) -> _Seen:
     """Wait until `look` returns a true value, and return it. Raises AssertionError after `within_seconds`.
 
+    It looks often at first, and at last every `every_seconds`: most states are there within milliseconds.
+
     `what`: what is waited for; a function of it is called only for the error.
     """
-    end = time.monotonic() + within_seconds
+    end, pause = time.monotonic() + within_seconds, _FIRST_PAUSE_SECONDS
     while not (seen := look()):
         assert time.monotonic() < end, f"{what if isinstance(what, str) else what()}: not within {within_seconds:g} s"
-        time.sleep(every_seconds)
+        time.sleep(pause := min(2 * pause, every_seconds))
     return seen

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -30,13 +30,14 @@ from rehearse.hosts.verdict import Announced, Look, Noted
 from rehearse.load import LEAST, Load, series
 from tests.daemon.running import external
 from tests.record.postgresql import Server, running_server
-from tests.servers.aws import AwsServer, running_aws
-from tests.servers.aws.server import REGION
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import running_faults
 from tests.servers.nomad import NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
+
+if TYPE_CHECKING:
+    from tests.servers.aws import AwsServer
 
 JOBS: Final = ("red", "green", "blue", "black", "white")
 GROUPS: Final = ("oak", "elm", "fir", "ash")
@@ -66,7 +67,7 @@ class World:
     audit: Audit
     nomad: NomadServer | None
     """None: there are no jobs."""
-    aws: AwsServer
+    aws: "AwsServer"
     jobs: Sequence[str]
     groups: Sequence[str]
     chance: random.Random
@@ -239,6 +240,8 @@ def running_world(
     hosts: int = HOSTS,
 ) -> Iterator[World]:
     """Run everything except the daemons, which it ends. Without `jobs` there is no Nomad."""
+    from tests.servers.aws import running_aws  # takes seconds, which the list of rehearsals does not need
+
     for name in ("nomad", "prometheus", "schema"):
         (folder / name).mkdir()
     chance = random.Random(seed)
@@ -309,7 +312,7 @@ def _register(nomad: NomadServer, jobs: Sequence[str]) -> None:
         nomad.register(service(name, count=LEAST, group={"Constraints": nowhere}))
 
 
-def _create(aws: AwsServer, groups: Sequence[str]) -> None:
+def _create(aws: "AwsServer", groups: Sequence[str]) -> None:
     aws.create_launch_template()
     aws.create_many(groups)
     for name in groups:
@@ -319,6 +322,8 @@ def _create(aws: AwsServer, groups: Sequence[str]) -> None:
 def _configuration(
     prometheus: str, state: str, backends: Mapping[str, str], names: Sequence[str], lease_seconds: float
 ) -> dict[str, Any]:
+    from tests.servers.aws.server import REGION  # likewise
+
     adapters = {
         "nomad": {"type": "nomad", "address": backends.get("nomad"), "shards": SHARDS},
         "aws": {"type": "aws-asg", "region": REGION, "endpointUrl": backends["aws"], "shards": SHARDS},

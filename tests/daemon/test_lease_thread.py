@@ -13,6 +13,12 @@ from tests.clocks import FakeClock
 from tests.daemon.leading import FakeLease
 
 
+@pytest.fixture(autouse=True)
+def _short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a database that refuses the lease again at once."""
+    monkeypatch.setattr("autoscaler.runtime.leadership._AGAIN_SECONDS", 0.0)
+
+
 def started(leadership: Leadership, **options: bool) -> Leadership:
     leadership.start(**options)
     return leadership

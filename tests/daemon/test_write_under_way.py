@@ -4,12 +4,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from autoscaler.act import Actuator
-from autoscaler.clock import SystemClock
+from autoscaler.act.writers import Writers
 from autoscaler.cycle import Ports, reconcile
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
@@ -41,6 +41,7 @@ from autoscaler.observe.observer import Observer
 from autoscaler.record import Retention, State
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import FakeClock
 from tests.waiting import PATIENCE_SECONDS, until
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,12 +66,13 @@ class Back(Adapter):
     def __init__(self) -> None:
         self.size = 5
         self.hangs = True
-        self.lands = threading.Event()
+        self.begun, self.lands = threading.Event(), threading.Event()
 
     def observe(self, targets: Sequence[TargetRef], call: Call) -> Mapping[TargetRef, TargetState | TargetError]:
         raise AssertionError("the test says what is observed")
 
     def scale(self, target: TargetRef, change: ScaleChange, call: Call) -> ScaleOutcome:
+        self.begun.set()
         if self.hangs:
             self.hangs = False
             self.lands.wait(PATIENCE_SECONDS)
@@ -93,23 +95,24 @@ class Seen:
 
 
 class Daemon:
-    """The ports of a shard with its own state. Each cycle is 15 s after the one before."""
+    """The ports of a shard with its own state. Each cycle is 15 s after the one before. Its clock stands."""
 
     def __init__(self, back: Back, folder: Path) -> None:
-        self.back, self.folder, self.now = back, folder, START
+        self.back, self.folder, self.now, self.clock = back, folder, START, FakeClock()
         self.start()
 
     def start(self) -> None:
         self.state = State.open(None, self.folder, Retention())
-        self.actuator = Actuator(self.back, SystemClock(), RecordingLogger())
+        self.actuator = Actuator(self.back, self.clock, RecordingLogger())
         self.seen = Seen(self.back)
         ledger = self.state.ledger("fleet")
-        drainer = Drainer(self.back, {}, SystemClock(), RecordingLogger())
-        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, drainer, SystemClock())
+        drainer = Drainer(self.back, {}, self.clock, RecordingLogger())
+        self.ports = Ports(cast("Observer", self.seen), ledger, self.actuator, drainer, self.clock)
 
-    def cycle(self, jobs: int, *, seconds: float = 30) -> Decision:
+    def cycle(self, jobs: int, *, seconds: float = PATIENCE_SECONDS) -> Decision:
+        """`seconds`: how long it waits for a write that has begun."""
         self.seen.jobs, self.now = jobs, self.now + timedelta(seconds=15)
-        (made,) = reconcile([WEB], Call(self.now, SystemClock().monotonic() + seconds), self.ports).decisions
+        (made,) = reconcile([WEB], Call(self.now, self.clock.monotonic() + seconds), self.ports).decisions
         return made
 
     def lands(self) -> None:
@@ -118,8 +121,14 @@ class Daemon:
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    daemon = Daemon(Back(), tmp_path)
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    daemon, spawn = Daemon(Back(), tmp_path), Writers._spawn
+
+    def spawned(*given: Any) -> None:
+        spawn(*given)
+        assert daemon.back.begun.wait(PATIENCE_SECONDS)
+
+    monkeypatch.setattr(Writers, "_spawn", spawned)
     yield daemon
     daemon.lands()
     daemon.state.close()
@@ -130,7 +139,7 @@ def test_a_write_that_arrives_late_counts_under_the_policy(daemon: Daemon) -> No
 
     The write from 5 to 8 hangs, 9 is wanted, and 8 arrives. Then 9 is allowed.
     """
-    assert isinstance(daemon.cycle(8, seconds=5).outcome, TargetUnavailable)
+    assert isinstance(daemon.cycle(8, seconds=0.01).outcome, TargetUnavailable)
     waiting = daemon.cycle(20)
     assert waiting.change is not None
     assert waiting.change.size == 9
@@ -148,7 +157,7 @@ def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daem
         def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:
             raise KeyboardInterrupt
 
-    daemon.cycle(8, seconds=5)
+    daemon.cycle(8, seconds=0.01)
     ports = daemon.ports
     daemon.ports = Dying(ports.observer, ports.ledger, ports.actuator, ports.drainer, ports.clock)
     with pytest.raises(KeyboardInterrupt):
@@ -161,7 +170,7 @@ def test_a_write_that_arrives_after_a_crash_counts_under_the_policy(daemon: Daem
 
 def test_after_a_write_that_ends_between_intent_and_write_the_next_cycle_writes(daemon: Daemon) -> None:
     """A write without an intent is not sent."""
-    daemon.cycle(8, seconds=5)
+    daemon.cycle(8, seconds=0.01)
 
     class Landing(Ports):
         def act(self, decisions: Sequence[Decision], call: Call, busy: frozenset[TargetRef]) -> Mapping[str, Outcome]:

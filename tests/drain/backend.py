@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from autoscaler.clock import SystemClock
 from autoscaler.drain import Drainer
 from autoscaler.errors import TargetError
 from autoscaler.model import AwaitingDrain, Call, DrainReport, Observation, Observed, Rules, TargetRef, TargetState
 from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule
 from autoscaler.target import Adapter, NodeDrain
 from autoscaler.target.contract.harness import RecordingLogger
+from tests.clocks import MovedClock
 from tests.decisions import decision, remembering
 from tests.replaced import replace
 from tests.schedule.ports import scaler
@@ -65,7 +65,7 @@ class Shard:
 
     def __init__(self, back: BackEnd, rule: DrainRule, nodes: Adapter | None = None, **options: Any) -> None:
         self.back, self.rule, self.logger = back, rule, RecordingLogger()
-        self.clock: Final = SystemClock()
+        self.clock: Final = MovedClock()
         adapters = {"nomad": nodes} if nodes is not None else {}
         self.drainer = Drainer(back, adapters, self.clock, self.logger, **{"pauses": PAUSES, "local": True, **options})
 

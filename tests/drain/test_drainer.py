@@ -105,8 +105,11 @@ def test_further_instances_wait_for_a_drain_to_end(back: BackEnd) -> None:
     assert back.released == ["i-1", "i-2"]
 
 
-def test_instances_that_wait_for_their_turn_are_kept_waiting_by_the_back_end(back: BackEnd) -> None:
+def test_instances_that_wait_for_their_turn_are_kept_waiting_by_the_back_end(
+    back: BackEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise Auto Scaling would end them at the timeout of its hook. None is let go before its turn."""
+    monkeypatch.setattr("autoscaler.drain.drainer.STEP_SECONDS", 0.01)
     shard = Shard(back, NEVER, most=1)
     waiting = [AwaitingDrain(f"i-{number}", ("10.0.0.2",), timedelta(seconds=1)) for number in (2, 3)]
     shard.cycle(ONE, *waiting)

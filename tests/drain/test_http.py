@@ -74,7 +74,9 @@ def test_an_instance_that_does_not_answer_is_let_go_at_the_timeout() -> None:
     """Its server may be gone already."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with shard("http://{address}/", f"127.0.0.1:{port}", seconds=3) as made:
+    with shard("http://{address}/", f"127.0.0.1:{port}") as made:
+        made.wait_for_detail("i-1/a", f"127.0.0.1:{port}: ")
+        made.clock.sleep(60)
         report = made.wait_for_release("i-1/a")
     assert report.outcome is DrainOutcome.TIMED_OUT
     assert f"127.0.0.1:{port}: " in report.detail

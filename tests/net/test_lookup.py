@@ -106,9 +106,9 @@ def test_an_impossible_name_is_refused(session: Session, name: str) -> None:
 
 
 def test_each_address_has_its_share_of_the_time(session: Session, resolver: Resolver) -> None:
-    """The first of thirty addresses does not answer, the second refuses, the third accepts."""
+    """The first of 150 addresses does not answer, the second refuses, the third accepts."""
     with full_backlog() as full, scripted(fine) as server:
-        resolver.names["many"] = [full, ("127.0.0.1", free_port()), *[("127.0.0.1", server.port)] * 28]
+        resolver.names["many"] = [full, ("127.0.0.1", free_port()), *[("127.0.0.1", server.port)] * 148]
         assert session.get("http://many/", timeout=45).text == "{}"
 
 

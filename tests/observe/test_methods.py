@@ -12,7 +12,7 @@ from autoscaler.model import Autoscaler, MetricType, TargetRef
 from autoscaler.observe.methods import MAX_URL
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
-from tests.observe.build import NOW, call, metric, scaler
+from tests.observe.build import NOW, metric, scaler
 from tests.observe.fake import ONE, Fake, answering
 from tests.observe.scripted import UNHURRIED, Ahead, Scripted, Shard, scripted
 from tests.servers.web import Request
@@ -178,23 +178,23 @@ def test_merged_queries_are_shorter_where_post_is_refused(params: Mapping[str, s
                 name="lone",
                 target=TargetRef("fleet", "lone"),
             )
-            shard = Shard(proxy, [*long_names(200), lone], params=params, timeout=UNHURRIED)
+            shard = Shard(proxy, [*long_names(60), lone], params=params, timeout=UNHURRIED)
             before = Prometheus("default", shard.sources["default"], shard.clock)  # an observer that is replaced
             for cycle in range(3):
                 posts = proxy.posts
                 values = shard.values()
                 assert "above the limit of 8,192" in str(values.pop("lone"))
-                assert values == {f"g{number}": 1000 * number for number in range(200)}
+                assert values == {f"g{number}": 1000 * number for number in range(60)}
                 assert cycle == 0 or proxy.posts == posts
             shard.clock.seconds += HOUR + 1
             values = shard.values()
             assert proxy.posts > posts
             del values["lone"]
             before.close()
-            assert values == {f"g{number}": 1000 * number for number in range(200)}
+            assert values == {f"g{number}": 1000 * number for number in range(60)}
 
 
-@pytest.mark.parametrize("count", [1, 60, 300, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, 60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_first_cycle_has_values_for_any_number_of_autoscalers(count: int) -> None:
     """`run --once` and `check --live` have no second one. Halving with a budget left most of a thousand without any."""
     with scripted() as server:
@@ -216,10 +216,11 @@ def test_merged_queries_are_long_where_post_passes() -> None:
 
 
 def test_the_second_method_has_the_time_that_is_left() -> None:
-    """The deadline is the cycle's."""
+    """The deadline is the cycle's, and the first method took nearly all of it."""
 
     def answer(request: Request) -> None:
         if request.method == "POST":
+            source.clock.seconds += 59.7
             request.reply(b"", 403)
         else:
             request.hang()
@@ -227,4 +228,4 @@ def test_the_second_method_has_the_time_that_is_left() -> None:
     with answering(answer) as fake:
         source = Source(fake)
         with pytest.raises(MetricError, match="answered HTTP 403 to POST"):
-            source.client.query(LONG, NOW, call(5).deadline)
+            source.client.query(LONG, NOW, source.clock.monotonic() + 60)

@@ -33,11 +33,14 @@ class _Server(ThreadingHTTPServer):
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Run an HTTP server on a free port. Yields its URL without a slash at the end."""
     server = _Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
+        server.socket.shutdown(
+            socket.SHUT_RDWR
+        )  # wakes the thread, which else would notice the end half a second later
         server.shutdown()
         server.server_close()
         thread.join()
