@@ -24,7 +24,6 @@ from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
 from autoscaler.log import Format, Level, configure
 from autoscaler.metrics.health import Health
-from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
 from autoscaler.web import Sources, WebServer
@@ -71,7 +70,7 @@ def _recorded() -> Iterator[tuple[Path, Sources]]:
         observations = {each.name: observed for each in scalers}
         ledger.record({each.name: each for each in scalers}, Observed(observations), decisions)
         settings = Settings(Path("autoscaler.yaml"), {}, {}, scalers)
-        health = Health(SystemClock(), LimitsInUse(CollectorRegistry()))
+        health = Health(SystemClock())
         yield (
             Path(folder),
             Sources(

@@ -11,7 +11,6 @@ from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import TargetDeferred, TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable, bug
 from autoscaler.metrics.grants import grants_of
-from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.metrics.watch import ShardCounts
 from autoscaler.model import ConnectionLimits, ShardName
 from autoscaler.observe.asked_alone import Why
@@ -70,16 +69,17 @@ _NOTHING: Final = Answers()
 class Health:
     """The health of the servers that the daemon talks to. Any thread may call it."""
 
-    def __init__(self, clock: Clock, limits: LimitsInUse, warnings: Callable[[], Mapping[str, str]] = dict) -> None:
+    def __init__(self, clock: Clock, warnings: Callable[[], Mapping[str, str]] = dict) -> None:
         """`warnings`: returns autoscaler's name -> the first warning of its target."""
         self._clock = clock
         self._warnings = warnings
-        self._limits = limits
         self._lock = threading.Lock()
         self._sources: dict[str, Answers] = {}
         self._connections: dict[str, Answers] = {}
         self._cycles: dict[ShardName, datetime] = {}
         """When each shard last ended a cycle."""
+        self._limits_used: dict[str, tuple[int | None, int | None]] = {}
+        """Connection -> the rest of its removal budget, and the sum of its sizes, after its last cycle."""
         self.configured((), ())
 
     def configured(self, connections: Collection[str], sources: Collection[str]) -> None:
@@ -131,11 +131,16 @@ class Health:
         with self._lock:
             self._connections = {name: known for name, known in self._connections.items() if name in connections}
             self._sources = self._sources if connections else {}
-        self._cycles = {}
+        self._cycles, self._limits_used = {}, {}
 
     def cycle_ended(self, shard: ShardName) -> None:
         """Note that a shard has ended a cycle."""
         self._cycles[shard] = self._clock.now()
+
+    def limits_used(self, connection: str, removals_left: int | None, total: int | None) -> None:
+        """Note the use of a connection's limits at the end of a cycle; a cycle that failed knows neither."""
+        if (removals_left, total) != (None, None):
+            self._limits_used[connection] = removals_left, total
 
     def status(
         self,
@@ -207,7 +212,8 @@ class Health:
         with self._lock:
             known = self._connections.get(name, _NOTHING)
         section = settings.adapters[name]
-        limits, used = settings.limits.get(name, ConnectionLimits()), self._limits.used(name)
+        limits = settings.limits.get(name, ConnectionLimits())
+        removals_left, total = self._limits_used.get(name, (None, None))
         failing = hung >= section.shards or self._is_failing(known, settings)
         return ConnectionStatus.of(
             known,
@@ -219,9 +225,9 @@ class Health:
             superseded=superseded,
             missed_ticks=missed_ticks,
             removal_budget=None if limits.removal_budget is None else limits.removal_budget.instances,
-            removals_left=used.removals_left,
+            removals_left=removals_left,
             max_total=limits.max_total,
-            total_size=used.total,
+            total_size=total,
             last_cycle=min([at for shard, at in self._cycles.copy().items() if shard.adapter == name], default=None),
         )
 

@@ -18,7 +18,6 @@ from autoscaler.isolation import each, without
 from autoscaler.metrics.families import show
 from autoscaler.metrics.health import Health
 from autoscaler.metrics.latest import Latest
-from autoscaler.metrics.limits import LimitsInUse, Used
 from autoscaler.metrics.words import (
     FAILURES,
     Action,
@@ -64,9 +63,8 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus-client has no type hint here
         self._clock = clock
         self._latest = Latest()
-        self._limits = LimitsInUse(registry)
         self._connection_limits: Mapping[str, ConnectionLimits] = {}
-        self.health = Health(clock, self._limits, self._latest.warnings)
+        self.health = Health(clock, self._latest.warnings)
         """The same events for the page and the API."""
         self._adapters: frozenset[str] = frozenset()
         self._sources: frozenset[str] = frozenset()
@@ -99,6 +97,11 @@ class Metrics:
         self._writes = counter("writes_total", "Writes of sizes, by outcome.", "outcome")
         self._tick_seconds = histogram("tick_duration_seconds", "Duration of a cycle.", "adapter")
         self._tick_late = histogram("tick_lateness_seconds", "How late a cycle began.", "adapter")
+        text = "Instances that may still leave under the removalBudget, over all daemons."
+        self._removals_left = gauge("removal_budget_left", text, "adapter")
+        text = "The sum of a connection's sizes, over all daemons; only with a maxTotal."
+        self._total_size = gauge("total_size", text, "adapter")
+        self._total_limit = gauge("total_size_limit", "The connection's maxTotal.", "adapter")
         self._query_seconds = histogram(
             "query_duration_seconds", "Duration of a query as sent, with the wait for its turn.", "prometheus"
         )
@@ -154,7 +157,11 @@ class Metrics:
         for name in self._adapters.difference(adapters):
             _forget("adapter", name, self._tick_seconds, self._tick_late, self._call_seconds, self._call_failures)
         self.health.serves(adapters)
-        self._limits.configured({name: known for name, known in self._connection_limits.items() if name in adapters})
+        for shown in (self._removals_left, self._total_size, self._total_limit):
+            shown.clear()
+        for name, limits in self._connection_limits.items():
+            if name in adapters and limits.max_total is not None:
+                self._total_limit.labels(name).set(limits.max_total)
         self._adapters = frozenset(adapters)
         for name in adapters:  # start at 0, as above
             for operation, word in product(("observe", "scale"), FAILURES):
@@ -186,7 +193,8 @@ class Metrics:
             self._tick_seconds.labels(adapter).observe(cycle.seconds)
             self._tick_late.labels(adapter).observe(cycle.late_seconds)
             self.health.cycle_ended(cycle.shard)
-            self._limits.cycle_ended(adapter, Used(cycle.removals_left, cycle.total))
+            if adapter in self._connection_limits:  # else it ended after a reload without them
+                self._limits_used(adapter, cycle.removals_left, cycle.total)
         odd = dict[str, Exception]()
         counts = each(cycle.decisions, _counts, odd)
         results = Tally(one.result for one in counts)
@@ -201,6 +209,13 @@ class Metrics:
         for word, count in Tally(one.outcome for one in counts if one.outcome is not None).items():
             self._writes.labels(word).inc(count)
         self._latest.decided(without(cycle.decisions, odd))
+
+    def _limits_used(self, adapter: str, removals_left: int | None, total: int | None) -> None:
+        self.health.limits_used(adapter, removals_left, total)
+        if removals_left is not None:
+            self._removals_left.labels(adapter).set(removals_left)
+        if total is not None:
+            self._total_size.labels(adapter).set(total)
 
     @_never_raises
     def queried(self, prometheus: str, seconds: float, failure: QueryFailure | None) -> None:

@@ -6,14 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings
 from autoscaler.errors import TargetDeferred, TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.metrics.health import Health
-from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import ShardName
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
@@ -44,7 +42,7 @@ class Known:
     health: Health = field(init=False)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
+        self.health = Health(self.clock)
 
     @property
     def status(self) -> DaemonStatus:
@@ -248,9 +246,7 @@ def test_an_error_whose_message_raises_is_shown() -> None:
 def test_a_target_with_a_warning_is_a_problem() -> None:
     """Workers that are never ready must not be called "All well"."""
     known = Known()
-    known.health = Health(
-        known.clock, LimitsInUse(CollectorRegistry()), lambda: {"web": "no worker is ready", "api": "workers end"}
-    )
+    known.health = Health(known.clock, lambda: {"web": "no worker is ready", "api": "workers end"})
     assert (known.status.level, known.status.problems) == (
         Level.WARNING,
         ("the target of api has a warning: workers end; 1 more target has warnings",),

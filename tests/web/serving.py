@@ -15,7 +15,6 @@ from autoscaler.config.grants import Grant
 from autoscaler.config.settings import AdapterSection, PrometheusSource, Settings, WebSettings
 from autoscaler.errors import Problem
 from autoscaler.metrics.health import Health
-from autoscaler.metrics.limits import LimitsInUse
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.view.discovered import DiscoveredList
@@ -68,7 +67,7 @@ class Daemon:
     discovered: DiscoveredList = field(default_factory=DiscoveredList)
 
     def __post_init__(self) -> None:
-        self.health = Health(self.clock, LimitsInUse(CollectorRegistry()))
+        self.health = Health(self.clock)
 
     @property
     def settings(self) -> Settings:
