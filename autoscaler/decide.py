@@ -45,7 +45,8 @@ def decide(scaler: Autoscaler, observed: Observation, history: History, now: dat
         controller.measured(rules.measured)
     rules.bound(state)
     wanted = controller.reconcile(state, rules)
-    holds = rules.holds(out=_grows(wanted), forced=wanted.forced) if wanted.changes else []
+    grows = (wanted.desired or 0) > (wanted.current or 0)
+    holds = rules.holds(out=grows, forced=wanted.forced) if wanted.changes else []
     if holds:
         steps = [Step(source, each.reason, wanted.desired or 0, state.replicas, each.message) for source, each in holds]
         wanted = controller.hold(wanted, steps, "; also: ".join([each.message for _, each in holds]))
@@ -170,7 +171,3 @@ class _RuleCycle(Cycle, Asked):
                 controller.events += () if rule is None else rule.ended(memory)
         remembered = Memories(memories) if memories else NO_MEMORIES
         return controller.decision(wanted, remembered, self.state, self.observed.victims, held=held)
-
-
-def _grows(wanted: Wanted) -> bool:
-    return (wanted.desired or 0) > (wanted.current or 0)

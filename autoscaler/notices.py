@@ -14,7 +14,7 @@ from autoscaler.model import (
 )
 from autoscaler.rules import RULES
 
-_FAILURES = (Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT)
+FAILURES: Final = (Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT)
 """Reasons of AbleToScale that are no holds."""
 _OF_EVENTS: Final = {reason: notice for kind in RULES for reason, notice in kind.notices.items()}
 """The notices of the rules' events, by reason."""
@@ -55,7 +55,7 @@ def _at_maximum(made: Decision) -> Condition | None:
 
 def _held(made: Decision) -> Condition | None:
     found = _condition(made, ConditionType.ABLE_TO_SCALE)
-    return found if found is not None and not found.status and found.reason not in _FAILURES else None
+    return found if found is not None and not found.status and found.reason not in FAILURES else None
 
 
 def _failing(made: Decision) -> frozenset[tuple[str, str]]:

@@ -51,7 +51,11 @@ def explanation(document: Explanation, now: datetime, screen: Screen) -> list[st
         lines += ["", *_steps(document, others[:behind], now, screen)]
     if others[behind:]:
         lines += ["", "What would change it:", *_ahead(others[behind:], now, screen)]
-    return [*lines, *_warnings(document, screen), *_instances(document, screen)]
+    for warning in document.warnings:
+        lines += [screen.paint(YELLOW, line) for line in screen.wrap(f"Warning: {warning}", 0, 2)]
+    if document.instances is not None and document.instances.total:
+        lines += ["", "Instances:", *instances(document.instances, document.at, screen)]
+    return lines
 
 
 def _steps(document: Explanation, lines: Sequence[Line], now: datetime, screen: Screen) -> Iterator[str]:
@@ -73,16 +77,6 @@ def _ahead(lines: Sequence[Line], now: datetime, screen: Screen) -> Iterator[str
     for line in lines:
         text = local(line.sentence, now)
         yield from screen.wrap(f"- {text}" if line.kind is Kind.AHEAD else text, 0 if line.kind is Kind.AHEAD else 4, 2)
-
-
-def _instances(document: Explanation, screen: Screen) -> Iterator[str]:
-    if document.instances is not None and document.instances.total:
-        yield from ("", "Instances:", *instances(document.instances, document.at, screen))
-
-
-def _warnings(document: Explanation, screen: Screen) -> Iterator[str]:
-    for warning in document.warnings:
-        yield from (screen.paint(YELLOW, line) for line in screen.wrap(f"Warning: {warning}", 0, 2))
 
 
 _LINE_BREAK: Final = re.compile(r"\s*\n\s*")

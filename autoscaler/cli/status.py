@@ -70,7 +70,10 @@ def status_lines(found: StatusDocument, failing: int | None, screen: Screen) -> 
     now, daemon = found.hosts.at, found.daemon
     if daemon is not None:
         yield from map(clean, _daemon(daemon, failing, now))
-        sources = Table(_SOURCES, screen).lines([_source(each, now) for each in daemon.sources])
+        rows = [
+            (each.name, each.level.value, _ago(each.last_success, now), _failure(each, now)) for each in daemon.sources
+        ]
+        sources = Table(_SOURCES, screen).lines(rows)
         connections = Table(_CONNECTIONS, screen).lines([_connection(each, now) for each in daemon.connections])
         for lines in (sources, connections):
             yield from ("", *lines) if lines else ()
@@ -119,10 +122,6 @@ def _grants(daemon: DaemonStatus) -> Iterator[str]:
         refused = f", {grant.refused} refused" if grant.refused else ""
         yield f"grant {grant.name or 'of all'}: {count(grant.autoscalers, 'autoscaler')}{refused}"
         yield from [f"  {problem}" for problem in grant.problems]
-
-
-def _source(source: SourceStatus, now: datetime) -> tuple[str, ...]:
-    return source.name, source.level.value, _ago(source.last_success, now), _failure(source, now)
 
 
 def _connection(connection: ConnectionStatus, now: datetime) -> tuple[str, ...]:

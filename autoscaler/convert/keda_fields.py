@@ -13,12 +13,6 @@ from autoscaler.config.behavior import Behavior
 from autoscaler.convert.hpa import Count
 from autoscaler.convert.imported import MAX_NAME, AnyText
 
-
-def _omitted(value: Any) -> Any:
-    """Return None for an empty text, which Go does not tell from an omitted one."""
-    return None if value == "" else value
-
-
 _MetricType: TypeAlias = Literal["AverageValue", "Value", "Utilization"]
 
 
@@ -43,7 +37,8 @@ class Trigger(_KedaModel):
     type: str
     name: str | None = None
     metadata: Mapping[str, AnyText] = Field(default_factory=dict)
-    metric_type: Annotated[_MetricType | None, BeforeValidator(_omitted)] = None
+    metric_type: Annotated[_MetricType | None, BeforeValidator(lambda value: None if value == "" else value)] = None
+    """Go does not tell an empty text from an omitted one."""
     authentication_ref: Any = None
     use_cached_metrics: Any = None
 

@@ -92,10 +92,6 @@ def _number(trigger: Trigger, key: str) -> int:
     return milli
 
 
-def _named(name: str) -> dict[str, Any]:
-    return {"metric": {"name": name}}
-
-
 def _unread(trigger: Trigger) -> Iterator[str]:
     """Yield the keys of a trigger that are not imported."""
     usual = exported(trigger)
@@ -147,9 +143,10 @@ def _external(
         raise ValueError(f"metadata.{key} is 0; write a number above 0")
     if spec.can_idle and trigger.metadata.get(activation_key):
         activation = format_quantity(_number(trigger, activation_key))
+    name = trigger.name or trigger.metadata.get("metricName") or f"s{index}-{trigger.type}"
     return MetricBlock(
         "External",
-        _named((trigger.name or trigger.metadata.get("metricName") or f"s{index}-{trigger.type}")[:253]),
+        {"metric": {"name": name[:253]}},
         {"type": kind, kind[:1].lower() + kind[1:]: format_quantity(threshold)},
         UsualQuery(expr),
         "the samples are summed",

@@ -53,15 +53,11 @@ def _duration(value: Any) -> Any:
         raise ValueError(f"{value[:MAX_NAME]!r} is too long a duration") from None
 
 
-def _ignored_null(value: Any) -> Any:
-    return "" if value is None else value
-
-
 def _without_nulls(value: Any) -> Any:
     return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
 
 
-_Word: TypeAlias = Annotated[str, BeforeValidator(_ignored_null)]
+_Word: TypeAlias = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 """A text in whose place the Nomad Autoscaler ignores a null."""
 _Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 _Options: TypeAlias = Annotated[Mapping[str, AnyText], BeforeValidator(_block)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -103,7 +103,7 @@ class Observer:
                 answers,
                 call.now,
                 self._civil(scaler, civil_ahead),
-                partial(self._unranked, scaler),
+                lambda why: self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=why),
             )
 
         gathering = Gathering(scalers, complete, reading.done)
@@ -174,6 +174,3 @@ class Observer:
         civil = self._clock.now() + ahead
         sources = [self._sources[name] for name in {each.prometheus for each in questions_of(scaler)}]
         return CivilTime(ahead, doubted=any(source.differs(civil) for source in sources))
-
-    def _unranked(self, scaler: Autoscaler, reason: str) -> None:
-        self._logger.warning("victims_not_ranked", autoscaler=scaler.name, error=reason)

@@ -202,7 +202,9 @@ def _followed(cycle: Cycle, state: TargetState, known: DeploymentMemory, *, reco
         return _said(replace(known, reset=reset, uncertain=None), events)
     before = _size_before(new, known.id)
     goal = _goal(scaler, history, new, before, now)
-    resets = recovers and goal > size and _resets(new, before, size, known.size)
+    # a deployment lowered the size to what deployments always set; a size of 0 switches scaling off
+    lowered = not new.rollback and 0 < size < before and known.size in (None, size)
+    resets = recovers and goal > size and lowered
     if certain is None:
         message = f"the size is {size} after {before}, and the next cycle tells whether a deployment has reset it"
         holds = (Hold(SIZE_UNCONFIRMED, message),) if resets or reset is not None else ()
@@ -243,11 +245,6 @@ def _goal(scaler: Autoscaler, history: History, new: Deployment, before: int, no
     return min(before, _highest_recommendation(scaler, history, now, before))
 
 
-def _resets(new: Deployment, before: int, size: int, declared: int | None) -> bool:
-    """Return whether a deployment lowered the size to what deployments always set. A size of 0 switches scaling off."""
-    return not new.rollback and 0 < size < before and declared in (None, size)
-
-
 def _reason_to_end(
     reset: SizeReset,
     declared: int | None,
@@ -257,7 +254,7 @@ def _reason_to_end(
     now: datetime,
 ) -> str:
     """Return what somebody did since that shows which size they want; empty: nothing."""
-    if not _same(reset.manual, history.manual, now):
+    if reset.manual.at(now) != history.manual.at(now):  # what ends by itself is no request
         return "an operator has paused, overridden or resumed the autoscaler"
     if not state.replicas:
         return "the size is 0"
@@ -271,11 +268,6 @@ def _reason_to_end(
     if scaled and arrived(history.pending, state.replicas) is None:
         return f"something else set the size to {state.replicas}"
     return ""
-
-
-def _same(before: ManualControls, after: ManualControls, now: datetime) -> bool:
-    """Return whether operators have asked for nothing since. What ends by itself is no request."""
-    return after.at(now) == before.at(now)
 
 
 def _highest_recommendation(scaler: Autoscaler, history: History, now: datetime, default: int) -> int:

@@ -150,7 +150,7 @@ class Ahead:
         outcome, known = self.decision.metrics[place], self.thresholds[place]
         out = direction is Direction.OUT
         limit = None if known is None else known.above if out else known.below
-        subject = _subject(outcome)
+        subject = outcome.name if outcome.target.type is TargetType.VALUE else f"average {outcome.name}"
         word = "above" if out else "below"
         wanted = "" if limit is None else f" {word} {_limit(limit, outcome)}"
         only_zero = limit == 1 and not out  # only 0 is below the smallest value
@@ -179,10 +179,6 @@ def _just_past(known: Thresholds | None, direction: Direction) -> Reading | None
     if known is None:
         return None
     return known.reading_above if direction is Direction.OUT else known.reading_below
-
-
-def _subject(outcome: MetricOutcome) -> str:
-    return outcome.name if outcome.target.type is TargetType.VALUE else f"average {outcome.name}"
 
 
 def _limit(value: int, outcome: MetricOutcome) -> str:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from autoscaler.model import Condition, ConditionType, Decision, Reason
+from autoscaler.notices import FAILURES
 from autoscaler.rules import RULES
 
 
@@ -20,8 +21,6 @@ class Level(StrEnum):
     NORMAL = "normal"
 
 
-_FAILURES: Final = frozenset({Reason.FAILED_GET_SCALE, Reason.FAILED_UPDATE_SCALE, Reason.BOUNDS_CONFLICT})
-"""Reasons of AbleToScale that are failures; its other reasons are holds and pauses."""
 _WHEN_FALSE: Final[Mapping[str, Level]] = {
     ConditionType.ABLE_TO_SCALE: Level.WARNING,
     ConditionType.SCALING_ACTIVE: Level.ERROR,
@@ -42,7 +41,7 @@ def level_of_condition(condition: Condition, decision: Decision) -> Level:
             return Level.ERROR if failed else Level.WARNING if warned else Level.NORMAL
     if condition.status:
         return Level.NORMAL
-    if condition.type == ConditionType.ABLE_TO_SCALE and condition.reason in _FAILURES:
+    if condition.type == ConditionType.ABLE_TO_SCALE and condition.reason in FAILURES:
         return Level.ERROR
     if condition.reason == Reason.SCALING_DISABLED:
         return Level.WARNING

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from autoscaler.observe.plan import Question
@@ -34,7 +35,7 @@ class Planner:
         self._readings: dict[Question, ExpressionText | str] = {}
         self._shapes: dict[Shape, Shape] = {}  # interned: thousands of texts share a few shapes
         self._proofs: _Proofs = {}
-        self._plans: dict[object, Sequence[PlannedQuery]] = {}
+        self._planned = lru_cache(_PLANS)(self._make)
 
     def plan(
         self,
@@ -49,18 +50,13 @@ class Planner:
         `asked_alone`: questions that are not merged.
         `longest`: sources with less room for a merged query's text, with its bytes.
         """
-        wanted = tuple(dict.fromkeys(questions))
-        excluded = frozenset(asked_alone)
-        at = wanted, excluded, frozenset(longest.items())
-        if (plan := self._plans.get(at)) is None:
-            self._forget(len(wanted))
-            plan = tuple(self._queries(wanted, excluded, longest))
-            if len(self._plans) == _PLANS:
-                del self._plans[next(iter(self._plans))]
-        else:
-            del self._plans[at]  # keeps the most recently used plan last
-        self._plans[at] = plan
-        return plan
+        return self._planned(tuple(dict.fromkeys(questions)), frozenset(asked_alone), frozenset(longest.items()))
+
+    def _make(
+        self, wanted: tuple[Question, ...], asked_alone: frozenset[Question], longest: frozenset[tuple[str, int]]
+    ) -> Sequence[PlannedQuery]:
+        self._forget(len(wanted))
+        return tuple(self._queries(wanted, asked_alone, dict(longest)))
 
     def _forget(self, asked: int) -> None:
         """Clear old cache entries. A configuration may change every minute for years."""

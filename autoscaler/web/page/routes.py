@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import sha256
@@ -21,11 +20,10 @@ from autoscaler.logger import Logger
 from autoscaler.record import Cut
 from autoscaler.service import CONTROL_SOCKET
 from autoscaler.times import last_time
-from autoscaler.view.explanation import Explanation
 from autoscaler.view.parameters import ExplainParameters, HistoryParameters
 from autoscaler.view.reads import NoDecision, Reads
 from autoscaler.view.summary import summaries
-from autoscaler.web.api.answers import RequestError, refusal_of
+from autoscaler.web.api.answers import refusal_of
 from autoscaler.web.page.listing import ListQuery, Order, entries, listing
 from autoscaler.web.sources import Sources
 
@@ -106,7 +104,9 @@ class _Page:
             try:
                 return HTMLResponse(await self._work.run(partial(make, request, now)))
             except Exception as error:  # noqa: BLE001 - see `refusal_of`
-                return self._failed(refusal_of(error, request.url.path, self._logger), now)
+                refusal = refusal_of(error, request.url.path, self._logger)
+                page = self._render("failed.html", now, message=str(refusal))
+                return HTMLResponse(page, refusal.kind.status, refusal.headers)
 
         return handle
 
@@ -148,7 +148,7 @@ class _Page:
             range=shown,
             range_seconds=round(RANGES[shown].total_seconds()),
             history=None if skips_table else self._reads.get_history(name, times),
-            view=_explanation_view(self._reads, name, request.query_params.get("at", ""), now),
+            **_explained(self._reads, name, request.query_params.get("at", ""), now),
             user=request.scope["user"],
             may_change=request.scope["may_change"],
             pause_command=self._pause_command(name),
@@ -166,31 +166,18 @@ class _Page:
         """Return what the state has deleted because it had grown too large."""
         return self._sources.state.archive.cuts()
 
-    def _failed(self, refusal: RequestError, now: datetime) -> Response:
-        return HTMLResponse(
-            self._render("failed.html", now, message=str(refusal)), refusal.kind.status, refusal.headers
-        )
-
     def _render(self, template: str, now: datetime, **values: Any) -> str:
         return self._templates.get_template(template).render(now=now, status=self._sources.status(), **values)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExplanationView:
-    """The decision to explain, or why there is none."""
-
-    at: datetime | None
-    """None: the last decision."""
-    explanation: Explanation | None
-    problem: str
-
-
-def _explanation_view(reads: Reads, name: str, at: str, now: datetime) -> _ExplanationView:
+def _explained(reads: Reads, name: str, at: str, now: datetime) -> dict[str, Any]:
+    """Return the template's values: the decision to explain, the time asked about, and why there is no decision."""
+    found: dict[str, Any] = {"asked": None, "explanation": None, "unexplained": ""}
     try:
-        asked = last_time(at, now, UTC) if at else None
+        found["asked"] = last_time(at, now, UTC) if at else None
     except ValueError as error:
-        return _ExplanationView(None, None, f"{error}; expected {_TIME_FORMS}")
+        return found | {"unexplained": f"{error}; expected {_TIME_FORMS}"}
     try:
-        return _ExplanationView(asked, reads.explain_autoscaler(name, ExplainParameters(at=asked)), "")
+        return found | {"explanation": reads.explain_autoscaler(name, ExplainParameters(at=found["asked"]))}
     except NoDecision as error:
-        return _ExplanationView(asked, None, str(error))
+        return found | {"unexplained": str(error)}
