@@ -1,6 +1,6 @@
 """The one way to a document: the daemon's endpoint; where no daemon answers, the same endpoint here, on the state."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -76,15 +76,8 @@ class Client:
                 self._reads = self._open(down)
         return cast("_Document", self._reads.answer(path, of, given))
 
-    def post(self, kind: type[_Document], path: str, of: str = "", /, *, body: Mapping[str, Any]) -> _Document:
-        """Request a change, and return the answer."""
-        return self._change(lambda server: server.post(kind, path, of, body=body))
-
-    def order(self, word: str) -> Sequence[str]:
-        """Give the daemon an order, as `Server.order`."""
-        return self._change(lambda server: server.order(word))
-
-    def _change(self, request: Callable[[Server], _T]) -> _T:
+    def change(self, request: Callable[[Server], _T]) -> _T:
+        """Return the daemon's answer to a request that changes something, such as `Server.order`."""
         try:
             return self._send(request, changes=True)
         except ServerDown as down:

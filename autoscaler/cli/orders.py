@@ -13,7 +13,7 @@ def reload(ctx: typer.Context) -> None:
     It is for the service's unit, so that `systemctl reload` fails then.
     """
     with asking(ctx) as client:
-        if problems := client.order("reload"):
+        if problems := client.change(lambda server: server.order("reload")):
             warn(["the reload was refused, and the previous configuration stays in force:", *error_lines(problems)])
             raise typer.Exit(1)
     typer.echo("reloaded")
@@ -26,6 +26,6 @@ def resign(ctx: typer.Context) -> None:
     then stands by, and may lead again after twice `ha.leaseDuration`.
     """
     with asking(ctx) as client:
-        if problems := client.order("resign"):
+        if problems := client.change(lambda server: server.order("resign")):
             raise ServerError("; ".join(problems))
     typer.echo("resigned")

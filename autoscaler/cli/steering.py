@@ -140,10 +140,11 @@ def _change(
     body = {**given, **_lasting(span)}
     with asking(ctx) as client:
         if name is not None:
-            steering = client.post(SteeringDocument, f"/autoscalers/{{name}}/{verb}", name, body=body)
+            path = f"/autoscalers/{{name}}/{verb}"
+            steering = client.change(lambda server: server.post(SteeringDocument, path, name, body=body))
             show([_in_force(name, steering, {verb: span})])
             return
-        done = client.post(SteeredList, f"/{verb}", body={**body, **several})
+        done = client.change(lambda server: server.post(SteeredList, f"/{verb}", body={**body, **several}))
         what = "resumed" if done.pause is None else _paused(done.pause, datetime.now(UTC), span)
         show([*(f"{clean(one)}: {what}" for one in done.autoscalers), f"{count(done.total, 'autoscaler')}: {what}"])
 

@@ -51,13 +51,6 @@ def _as_dry_run(main: Settings) -> Settings:
     )
 
 
-def _settings_in(path: Path, text: str) -> Settings | list[Problem]:
-    try:
-        return load_text(path, text)
-    except ConfigError as error:
-        return list(error.problems)
-
-
 def _load_elsewhere(path: Path, text: str) -> Settings | list[Problem] | None:
     """Return what a child process makes of the file; None: it has no result."""
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()"]
@@ -79,5 +72,9 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # an adapter's import may print
     path, text = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - our parent wrote it
+    try:
+        found: Settings | list[Problem] = load_text(path, text)
+    except ConfigError as error:
+        found = list(error.problems)
     with output:
-        pickle.dump(_settings_in(path, text), output, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(found, output, pickle.HIGHEST_PROTOCOL)

@@ -200,11 +200,6 @@ class LogSettings(Part):
     decisions: Literal["changed", "all"] = "changed"
     """changed: a line for each change, write and failure, and one every 10 minutes; all: one for each decision."""
 
-    @property
-    def every_decision(self) -> bool:
-        """Whether every decision has a line."""
-        return self.decisions == "all"
-
 
 @dataclass(frozen=True, slots=True)
 class Webhook(Part):

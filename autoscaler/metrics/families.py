@@ -22,9 +22,9 @@ def counter(name: str, text: str, values: Values, *labels: str) -> Metric:
     return _filled(CounterMetricFamily(f"autoscaler_{name}", text, labels=labels), values)
 
 
-def show(registry: CollectorRegistry, collect: Callable[[], Iterable[Metric]]) -> None:
-    """Register a function that makes the families at each scrape."""
-    registry.register(_Collected(collect))
+def show(registry: CollectorRegistry) -> Callable[[Callable[[], Iterable[Metric]]], None]:
+    """Return a decorator of the function that makes the families at each scrape, which registers it."""
+    return lambda collect: registry.register(_Collected(collect))
 
 
 class _Collected(Collector):

@@ -37,6 +37,7 @@ def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings | 
     `settings` returns that configuration; None: this daemon stands by, and leaves these series to the leader.
     """
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         if (known := settings()) is None:
             return
@@ -45,5 +46,3 @@ def watch_grants(registry: CollectorRegistry, settings: Callable[[], Settings | 
         yield gauge("grant_autoscalers", text, {each.name: each.autoscalers for each in grants}, "grant")
         text = "Problems of a grant's folder, files and autoscalers, for which some of them are not in force."
         yield gauge("grant_refused", text, {each.name: each.refused for each in grants}, "grant")
-
-    show(registry, collect)

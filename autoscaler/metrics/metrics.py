@@ -128,7 +128,7 @@ class Metrics:
         self._state_up = gauge("state_up", "1 if the state answered the last check, some seconds ago.")
         self._state_up.set(1)
         gauge("build_info", "Always 1: the version.", "version").labels(version).set(1)
-        show(registry, self._latest.collect)
+        show(registry)(self._latest.collect)
 
     def configured(
         self,

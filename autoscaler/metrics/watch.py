@@ -73,6 +73,7 @@ class _Size:
 def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
     """Show each adapter's missed ticks and hung shards, without a series for each shard."""
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         missed, hung = shards.missed(), {shard.adapter for shard in shards.hung()}
         text = "Cycles that were left out because the previous one was running."
@@ -81,23 +82,21 @@ def watch_shards(registry: CollectorRegistry, shards: ShardCounts) -> None:
         yield gauge("shard_hung", text, {name: name in hung for name in missed}, "adapter")
         yield counter("shards_superseded", "Shards that hung and were replaced.", shards.superseded(), "adapter")
 
-    show(registry, collect)
-
 
 def watch_queries(registry: CollectorRegistry, alone: Callable[[], Sequence[AskedAlone]]) -> None:
     """Show how many queries the daemon sends alone, and why."""
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         text = "Queries that are sent alone, because they are refused or heavy; no series while there are none."
         counts = Counter((each.question.prometheus, each.why.value) for each in alone())
         yield gauge("queries_asked_alone", text, counts, "prometheus", "reason")
 
-    show(registry, collect)
-
 
 def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredList]) -> None:
     """Show how many policies were discovered, and what of that failed."""
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         connections = found().connections
         converted = {(each.name, "converted"): each.found - each.refused for each in connections}
@@ -109,8 +108,6 @@ def watch_discovery(registry: CollectorRegistry, found: Callable[[], DiscoveredL
         text = "Namespaces and targets of which the last look learned nothing; what was known of them stays."
         yield gauge("discovery_failures", text, {each.name: each.failing for each in connections}, "adapter")
 
-    show(registry, collect)
-
 
 def watch_state(
     registry: CollectorRegistry, size: Callable[[], StateSize], clock: Clock, leads: Callable[[], bool]
@@ -121,6 +118,7 @@ def watch_state(
     """
     latest = _Size(size, clock)
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         if not leads() or (known := latest.get()) is None:
             return
@@ -128,18 +126,17 @@ def watch_state(
         text = "When data was last deleted because the state reached state.maxSize."
         yield gauge("state_cut_timestamp_seconds", text, {cut.tier: cut.at.timestamp() for cut in known.cuts}, "tier")
 
-    show(registry, collect)
-
 
 def watch_log(registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
     """Show how many lines of the log were not written."""
     text = "Lines of the log that were not written: stderr could not be written, or its reader was too slow."
-    show(registry, lambda: [counter("log_lines_dropped", text, dropped())])
+    show(registry)(lambda: [counter("log_lines_dropped", text, dropped())])
 
 
 def watch_leadership(registry: CollectorRegistry, leadership: LeadershipCounts) -> None:
     """Show whether a daemon that shares its state leads."""
 
+    @show(registry)
     def collect() -> Iterator[Metric]:
         text = "1 while this daemon leads, 0 while it stands by and scales nothing."
         yield gauge("leader", text, leadership.leads)
@@ -148,5 +145,3 @@ def watch_leadership(registry: CollectorRegistry, leadership: LeadershipCounts) 
         yield counter("lease_lost", "How often the lease was lost.", leadership.lost)
         text = "1 while the leader has loaded another configuration than this standby."
         yield gauge("configuration_differs", text, leadership.differs)
-
-    show(registry, collect)

@@ -150,7 +150,7 @@ class Following:
     def _report_settings(self) -> None:
         settings = self.settings
         self._notifier.follow(settings.notify.webhook)
-        self._reporter.log_every_decision(settings.log.every_decision)
+        self._reporter.log_every_decision(settings.log.decisions == "all")
         self._reporter.doubtful("expression_not_checked", [each.problem for each in settings.unknown_expressions])
         self._reporter.doubtful("query_names_no_instance", settings.without_instance)
 
