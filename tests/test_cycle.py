@@ -1,15 +1,18 @@
 """A failing autoscaler does not affect the others."""
 
+from typing import Any, cast
+
 import pytest
 
 from autoscaler import cycle
 from autoscaler.decide import apply_outcome
-from autoscaler.errors import StateError
-from autoscaler.model import Call, Written
+from autoscaler.errors import StateError, TargetNotFound
+from autoscaler.model import Call, DrainReport, Observation, Observed, TargetRef, Written
 from tests.clocks import FakeClock
 from tests.schedule.ports import FakePorts, scaler
 
 SCALERS = (scaler("a"), scaler("b"), scaler("c"))
+CALLS = ["observe", "recall", "standing", "intend", "act", "record", "drain", "announce"]
 
 
 def run(ports: FakePorts) -> cycle.CycleResult:
@@ -23,7 +26,7 @@ def test_a_sound_batch_is_one_cycle() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "b", "c"]
     assert result.broken == {}
-    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
+    assert ports.calls == CALLS
 
 
 def test_an_exception_in_a_decision_does_not_affect_the_others() -> None:
@@ -33,7 +36,7 @@ def test_an_exception_in_a_decision_does_not_affect_the_others() -> None:
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert result.broken.keys() == {"b"}
-    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
+    assert ports.calls == CALLS
     assert ports.written == ["a", "c"]
     assert ports.recorded == ["a", "c"]
 
@@ -51,7 +54,7 @@ def test_an_autoscaler_that_fails_after_the_write_is_not_written_again(monkeypat
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert isinstance(result.broken["b"], ArithmeticError)
-    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
+    assert ports.calls == CALLS
     assert ports.recorded == ["a", "c"]
     assert result.unrecorded == {"b": Written(3)}
 
@@ -64,9 +67,9 @@ def test_an_autoscaler_that_fails_in_a_stage_is_left_out_of_later_stages(verb: s
     result = run(ports)
     assert [made.name for made in result.decisions] == ["a", "c"]
     assert str(result.broken["b"]) == "its row is damaged"
-    assert ports.calls == ["observe", "recall", "standing", "intend", "act", "record", "announce"]
+    assert ports.calls == CALLS
     assert ports.written == (["a", "b", "c"] if verb == "record" else ["a", "c"])
-    assert ports.recorded == ports.announced == ["a", "c"]
+    assert ports.recorded == ports.drained == ports.announced == ["a", "c"]
     assert result.unrecorded == ({"b": Written(3)} if verb == "record" else {})
 
 
@@ -80,7 +83,7 @@ def test_without_its_state_the_batch_fails_as_one(verb: str) -> None:
     assert ports.written == ([] if verb != "record" else ["a", "b", "c"])
 
 
-@pytest.mark.parametrize("verb", ["observe", "recall", "standing", "act", "record"])
+@pytest.mark.parametrize("verb", ["observe", "recall", "standing", "act", "record", "drain"])
 def test_a_failing_port_fails_the_batch(verb: str) -> None:
     """The port's own exception is raised, and no port is called twice."""
     ports = FakePorts()
@@ -88,3 +91,31 @@ def test_a_failing_port_fails_the_batch(verb: str) -> None:
     with pytest.raises(ZeroDivisionError):
         run(ports)
     assert ports.calls.count(verb) == 1
+
+
+class Parts:
+    """Stands for the observer, the ledger and the drainer. Only the target of "b" has a drain."""
+
+    def __init__(self) -> None:
+        self.report = DrainReport("i-1", "it answered 503")
+
+    def claim(self) -> None:
+        """Claim nothing: no other shard is there."""
+
+    def sightings(self, targets: object) -> dict[TargetRef, object]:
+        return {}
+
+    def observe(self, *_: object) -> Observed:
+        return Observed({one.name: Observation(TargetNotFound("gone"), ()) for one in SCALERS})
+
+    def reports(self, target: TargetRef) -> tuple[DrainReport, ...]:
+        return (self.report,) if target == SCALERS[1].target else ()
+
+
+def test_an_observation_has_the_reports_of_its_targets_drains() -> None:
+    """A decision learns only from these that a drain has ended."""
+    parts = Parts()
+    any_of = cast("Any", parts)
+    ports = cycle.Ports(observer=any_of, ledger=any_of, actuator=any_of, drainer=any_of, clock=FakeClock())
+    found = ports.observe(SCALERS, Call(FakeClock().now(), 0)).observations
+    assert {name: seen.drains for name, seen in found.items()} == {"a": (), "b": (parts.report,), "c": ()}

@@ -66,6 +66,7 @@ class FakePorts(Ports):
         self.asked: list[Call] = []
         self.written: list[str] = []
         self.recorded: list[str] = []
+        self.drained: list[str] = []
         self.announced: list[str] = []
         self.before_observe = before_observe
         self.seconds = 0.0
@@ -123,7 +124,8 @@ class FakePorts(Ports):
         return self._failing("record")
 
     def drain(self, scalers: Mapping[str, Autoscaler], observed: Observed, decisions: Sequence[Decision]) -> None:
-        """Nothing leaves."""
+        self._called("drain")
+        self.drained += [scalers[one.name].name for one in decisions]
 
     def announce(self, decisions: Sequence[Decision], call: Call) -> None:
         self._called("announce")
