@@ -188,6 +188,21 @@ def test_a_connection_that_cannot_be_supplied_is_unreachable() -> None:
         session.get("http://docker:2375/version", timeout=1)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_connecting_takes_only_its_share_of_the_time(scheme: str) -> None:
+    """The rest is for the next address of the server."""
+    given: list[float] = []
+
+    def dial(seconds: float) -> socket.socket:
+        given.append(seconds)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with Session(dial=dial, connect_share=lambda: 0.25) as session, pytest.raises(Unreachable):
+        session.get(f"{scheme}://docker:2375/version", timeout=60)
+    (seconds,) = given
+    assert seconds <= 15
+
+
 def test_proxies_of_the_environment_are_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent's address is reached directly; a Prometheus may be behind a proxy."""
     for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
