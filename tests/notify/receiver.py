@@ -25,6 +25,8 @@ class Receiver:
         self.url = ""
         self.events: list[dict[str, Any]] = []
         """The notices whose signature is correct."""
+        self.content_types: list[str] = []
+        """Of all requests."""
         self.forged = 0
         """The number of requests whose signature is wrong."""
         self.answers: list[int | str] = []
@@ -42,6 +44,7 @@ class Receiver:
         return Webhook(self.url + "/notices?token=t0ken", secret)
 
     def take(self, headers: Any, body: str) -> None:
+        self.content_types.append(headers["content-type"])
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{body}".encode()
         wanted = base64.b64encode(hmac.new(KEY, signed, sha256).digest()).decode()
         event = json.loads(body)

@@ -26,6 +26,7 @@ def sent(receiver: Receiver, folder: Path, *answers: int | str) -> Answer:
 def test_a_notice_is_a_signed_cloudevent(receiver: Receiver, tmp_path: Path) -> None:
     """The receiver recomputes the signature from the id, the time of the request and the body."""
     assert sent(receiver, tmp_path) == (Result.DELIVERED, "answered 204")
+    assert receiver.content_types == ["application/cloudevents+json; charset=UTF-8"]
     assert receiver.events == [
         {
             "specversion": "1.0",
