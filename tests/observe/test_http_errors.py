@@ -1,7 +1,10 @@
 """What is told of an answer that is an error: the server's words, and a hint."""
 
+from typing import Any
+
 import pytest
 
+from autoscaler.net.secrets import HIDDEN
 from tests.observe.fake import answering
 
 
@@ -63,6 +66,22 @@ def test_the_words_of_an_error_in_any_form_are_shown(status: int, body: bytes, k
         said = fake.refusal()
     assert words is None or words in said
     assert words is not None or "page" not in said
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (422, {"status": "error", "errorType": "bad_data", "error": "no key hunter2-horse"}),
+        (400, {"message": "no key hunter2-horse"}),
+        (200, {"status": "success", "data": {"resultType": "hunter2-horse", "result": []}}),
+    ],
+)
+def test_a_secret_that_an_answer_repeats_is_hidden(status: int, body: dict[str, Any]) -> None:
+    """A gateway may quote the request that it does not take."""
+    with answering(lambda request: request.reply(body, status)) as fake:
+        said = fake.refusal(headers={"X-Key": "hunter2-horse"})
+    assert "hunter2" not in said
+    assert HIDDEN in said
 
 
 def test_prometheus_text_of_a_503_is_shown() -> None:
