@@ -59,7 +59,7 @@ class BadRequest(AutoscalerError):
 class Parameters(BaseModel):
     """Base of parameters and bodies: unknown names are refused."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True, defer_build=True)
 
 
 def validated(model: type[_ModelT], given: Mapping[str, Any], noun: str) -> _ModelT:

@@ -32,7 +32,7 @@ _CLIENT_AUTH: Final = {
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class TlsServer(_Section):

@@ -54,7 +54,7 @@ class Order(StrEnum):
 class ListQuery(BaseModel):
     """The list's parameters, as in the address. An invalid one selects everything."""
 
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, defer_build=True)
 
     q: Annotated[str, Field(max_length=253)] = ""
     """Part of a name or a target."""
