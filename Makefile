@@ -44,7 +44,7 @@ test-packages: ready ## build the packages and the image, and run the tests of t
 coverage: ready ## run all tests with branch coverage
 	$(BIN)/python -m pytest -n auto --cov
 
-test-loaded: ready ## run all tests on a busy machine, then 20 times those that depend on its speed; ARGS="--slice 1/8" for an eighth of these
+test-loaded: ready ## run all tests on a busy machine, then each that depends on its speed 20 times; ARGS="--slice 1/8" for an eighth of these
 	$(BIN)/python -m tests.loaded $(ARGS)
 
 test-aws: $(VENV)/installed-dev ## check the AWS adapters on a real account: AWS_TEST_GROUP=web-asg; WRITE=1 also sets sizes, and sets them back

@@ -150,6 +150,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         loaded.mark(item)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if item.config.option.markexpr != loaded.MARK:
+        return None
+    loaded.repeat(item, nextitem)
+    return True
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
     return Units(config, log)
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from zlib import crc32
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 MARK: Final = "timed"
 SLICE: Final = "TEST_SLICE"
@@ -41,6 +42,17 @@ def mark(item: pytest.Item) -> None:
     selected = crc32(item.nodeid.partition("::")[0].encode()) % int(count) == int(number) - 1
     if selected and isinstance(item, pytest.Function) and any(map(depends_on_time, _functions(item))):
         item.add_marker(MARK)
+
+
+def repeat(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Run a test 20 times and report each. All but fixtures of the session is new each time, as in a new run."""
+    hook = item.ihook
+    for after in (*([item.session] * (_TIMES - 1)), nextitem):
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        item._initrequest()  # type: ignore[attr-defined]  # of pytest.Function
+        for report in runtestprotocol(item, log=False, nextitem=after):  # type: ignore[arg-type]  # any node will do
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
 @cache
@@ -106,8 +118,7 @@ def main() -> int:
         try:
             if slice_ is None:
                 failed.update(_failures())
-            for _ in range(_TIMES):
-                failed.update(_failures("-m", MARK, slice_=slice_ or "1/1"))
+            failed.update(_failures("-m", MARK, slice_=slice_ or "1/1"))
         finally:
             busy.terminate()
     for name, times in failed.most_common():
@@ -117,12 +128,14 @@ def main() -> int:
 
 
 def _failures(*arguments: str, slice_: str = "1/1") -> list[str]:
-    """Run the tests. Returns those that failed."""
+    """Run the tests. Returns those that failed, each as often as it did."""
     command = (sys.executable, "-m", "pytest", "-q", "-n", "auto", *arguments)
-    done = subprocess.run(command, env=os.environ | {SLICE: slice_}, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, flush=True)
-    found = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return found or ([] if done.returncode == 0 else [f"pytest ended with {done.returncode}"])
+    failed = []
+    with subprocess.Popen(command, env=os.environ | {SLICE: slice_}, stdout=subprocess.PIPE, text=True) as tests:
+        for line in tests.stdout or ():
+            print(line, end="", flush=True)  # the tests take hours
+            failed += re.findall(r"^(?:FAILED|ERROR) (\S+)", line)
+    return failed or ([] if tests.returncode == 0 else [f"pytest ended with {tests.returncode}"])
 
 
 if __name__ == "__main__":

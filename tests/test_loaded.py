@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import pytest
 
+from tests import loaded
 from tests.daemon import running
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.decide.build import QUEUE_15, Life, scaler, value
@@ -66,6 +68,30 @@ def _is_on_a_virtual_clock() -> None:
 )
 def test_a_test_that_waits_or_starts_something_is_found(function: Callable[[], None], timed: bool) -> None:
     assert depends_on_time(function) is timed
+
+
+def test_a_test_is_repeated_with_fixtures_of_its_own(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn_down_to, reported = list[Any](), list[str]()
+
+    def run(_: pytest.Item, *, log: bool, nextitem: Any) -> list[str]:
+        assert not log
+        torn_down_to.append(nextitem)
+        return ["set up", "called", "torn down"]
+
+    monkeypatch.setattr(loaded, "runtestprotocol", run)
+    hook = SimpleNamespace(
+        pytest_runtest_logstart=lambda **_: None,
+        pytest_runtest_logfinish=lambda **_: None,
+        pytest_runtest_logreport=lambda **given: reported.extend(given.values()),
+    )
+    item = SimpleNamespace(
+        ihook=hook, nodeid="a", location=("a", 1, "a"), session=request.session, _initrequest=lambda: None
+    )
+    loaded.repeat(cast("pytest.Item", item), following := request.node)
+    assert torn_down_to == [request.session] * 19 + [following]
+    assert len(reported) == 20 * 3
 
 
 _ELAPSED: Final = re.compile(r"assert .*(?:monotonic|perf_counter|process_time|thread_time)\(\) - \w+ < ([\d.]+)")

@@ -59,7 +59,7 @@ OFFLINE: Final[dict[str, tuple[str, str, str]]] = {
     "check": ("--nosuch", "nosuch.yaml", "autoscaler.yaml"),
     "diff": ("", "nosuch.yaml --against autoscaler.yaml", "autoscaler.yaml --against autoscaler.yaml"),
     "test": ("", "nosuch.yaml", "tests.yaml"),
-    "replay": ("--since soon", "nosuch --candidate autoscaler.yaml", "web --candidate autoscaler.yaml --since 50s"),
+    "replay": ("--since soon", "nosuch --candidate autoscaler.yaml", "web --candidate autoscaler.yaml --since 1h"),
     "schedule": ("--since soon", "nosuch --config.file autoscaler.yaml", "--config.file autoscaler.yaml"),
     "create": (
         "",
