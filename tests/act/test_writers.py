@@ -15,7 +15,7 @@ from tests.clocks import FakeClock
 from tests.decisions import NOW, rescale
 from tests.waiting import PATIENCE_SECONDS, until
 
-_SECONDS = 0.1
+_SECONDS = 0.125
 """The time limit of a cycle with a hanging write. Its clock stands still, so no other write lacks time."""
 
 
@@ -58,6 +58,7 @@ class Shard:
 
     def __init__(self, back: BackEnd, is_current: Callable[[], bool] = lambda: True, shards: int = 1) -> None:
         self.clock = FakeClock()
+        self.clock.advance(1000)  # a machine's clock does not begin at 0 either
         self.actuator = Actuator(back, self.clock, RecordingLogger(), is_current, shards)
 
     def act(self, *decisions: Decision, seconds: float = 30) -> Mapping[str, Outcome]:

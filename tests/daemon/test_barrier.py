@@ -1,7 +1,11 @@
 """A part of the main thread's work that fails costs no other part."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 
+from autoscaler.daemon import Daemon
 from autoscaler.errors import StateError
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.target.contract.harness import RecordingLogger
@@ -33,3 +37,22 @@ def test_a_failure_is_logged_once_while_it_lasts(error: Exception) -> None:
 def test_the_wish_to_stop_passes() -> None:
     with pytest.raises(Stopping):
         Barrier(FakeClock(), RecordingLogger()).run("reload", lambda: fail(Stopping()), None)
+
+
+def test_a_part_that_does_not_end_well_keeps_no_other_from_ending() -> None:
+    """Each is named in the log. A drain or a lease that is not given up would delay the next daemon."""
+    log, failing = RecordingLogger(), Mock(side_effect=OSError("away"))
+    daemon = object.__new__(Daemon)  # with what `run` uses after the wish to stop
+    vars(daemon).update(
+        _serve=lambda: SimpleNamespace(stop=failing),
+        _begin=Mock(),
+        _stop=SimpleNamespace(asked=lambda: True),
+        _service=Mock(),
+        _logger=log,
+        _outside=SimpleNamespace(close=failing),
+        _barrier=Barrier(FakeClock(), log),
+        _close=lambda: True,
+        _failure=None,
+    )
+    assert daemon.run()
+    assert [keys["part"] for _, event, keys in log.lines if event == "part_failed"] == ["outside", "web"]

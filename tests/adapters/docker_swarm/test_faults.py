@@ -88,7 +88,8 @@ def test_a_list_that_is_refused_concerns_all_and_says_why(
     front.faults.insert(0, Fault(listing, status, '{"message": "because of this"}', "application/json"))
     error = failing(swarm)
     assert type(error) is expected
-    assert f"HTTP {status}: because of this" in str(error)
+    assert str(error).startswith(f"{front.url.replace('http:', 'tcp:')}: list")
+    assert f": HTTP {status}: because of this" in str(error)
 
 
 @pytest.mark.parametrize(

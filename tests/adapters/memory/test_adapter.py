@@ -74,7 +74,10 @@ def test_a_new_member_is_ready_after_its_startup_time(tmp_path: Path) -> None:
     assert late.instances[1].ready_transition == NOW + timedelta(seconds=30)
 
 
-@pytest.mark.parametrize("content", ["", "3", '{"born": 1, "members": ["web-1"]}', '{"born": 1}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "3", '{"born": 1, "members": ["web-1"]}', '{"born": 1}', '{"born": 1, "members": {}, "size": 1}', "\x00"],
+)
 def test_a_damaged_record_affects_only_its_own_group(tmp_path: Path, content: str) -> None:
     """It is neither a size of zero nor a traceback."""
     adapter, batch = build(tmp_path), TargetRef("trial", "batch")

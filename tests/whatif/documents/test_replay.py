@@ -63,6 +63,11 @@ def test_every_series_has_one_item_for_each_time() -> None:
     assert len(series.sizes) == 2
 
 
+def test_the_series_has_the_sizes_of_each_course() -> None:
+    series = replay_document(made_up(curve([2, 2]), course([2, 3]), course([2, 2]))).series
+    assert series.sizes == ((2, 3), (2, 2))
+
+
 def test_a_gap_is_drawn_as_a_gap() -> None:
     """A line across it would claim knowledge."""
     document = replay_document(compared(shop_past(swinging, 480, silent=range(100, 200)), LOWER))
