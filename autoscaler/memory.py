@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import linecache
 from typing import Final
 
 _COLLECTOR: Final = (10_000, 10, 100)
@@ -41,7 +40,6 @@ def freeze() -> None:
     collector.
     """
     gc.set_threshold(*_COLLECTOR)
-    linecache.clearcache()  # pydantic has read the source of each model for its docstrings
     gc.collect()
     gc.freeze()
 

@@ -16,7 +16,7 @@ from autoscaler.config.problems import Problems
 from autoscaler.config.source import read
 from autoscaler.convert.import_hpa import read_hpa
 from autoscaler.convert.imported import Destination, Imported
-from autoscaler.convert.nomad_policy import policies_of, read_job, read_policy
+from autoscaler.convert.nomad_policy import is_job, policies_of, read_policy
 from autoscaler.convert.scaled_object import read_scaled_object
 from autoscaler.errors import ConfigError, Problem
 from autoscaler.fields.find_values import Loc
@@ -133,7 +133,7 @@ def _objects(value: Any, loc: Loc = ()) -> Iterator[tuple[Any, Loc]]:
         known = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]}
         for index, item in enumerate(items):
             yield from _objects(known | item if isinstance(item, dict) else item, (*loc, "items", index))
-    elif isinstance(value, dict) and kind is None and ("Job" in value or "TaskGroups" in value):
+    elif isinstance(value, dict) and kind is None and is_job(value):
         yield from policies_of(value, loc)
     elif value is not None:
         yield value, loc
@@ -146,8 +146,8 @@ def _reader(value: Any) -> tuple[str, _Reader] | None:
     kind = value.get("kind")
     if isinstance(kind, str):
         return (kind, _KINDS[kind]) if kind in _KINDS else None
-    if "Job" in value or "TaskGroups" in value:
-        return "job", read_job
+    if is_job(value):
+        return "job", read_policy
     return ("policy", read_policy) if "Policy" in value and "Target" in value else None
 
 

@@ -47,6 +47,11 @@ class _Found(Found):
     left_out: list[str] = field(default_factory=list)
 
 
+def is_job(value: Mapping[str, Any]) -> bool:
+    """Return whether an object without a kind is a job, and not a policy."""
+    return "Job" in value or "TaskGroups" in value
+
+
 def policies_of(job: Mapping[str, Any], loc: Loc) -> Iterator[tuple[Any, Loc]]:
     """Yield the policies in a job, each as Nomad's API has it, and its place. A job without groups is yielded as is."""
     given = job
@@ -78,22 +83,13 @@ def policies_of(job: Mapping[str, Any], loc: Loc) -> Iterator[tuple[Any, Loc]]:
                     yield {"Policy": {}, **policy, "Target": target}, (*at, "Tasks", number, "ScalingPolicies", place)
 
 
-def read_job(
-    value: Mapping[str, Any],  # noqa: ARG001 - as the other readers
-    loc: Loc,
-    place: str,  # noqa: ARG001
-    problems: Problems,
-    destination: Destination,  # noqa: ARG001
-) -> Sequence[Imported]:
-    """Add the problem of a job without groups. The policies of another one are read one by one (`policies_of`)."""
-    problems.add(loc, "has no TaskGroups; write the job with: nomad job run -output FILE")
-    return ()
-
-
 def read_policy(
     value: Mapping[str, Any], loc: Loc, place: str, problems: Problems, destination: Destination
 ) -> Sequence[Imported]:
-    """Return the autoscaler; none: its problems were added to `problems`."""
+    """Return the autoscaler; none: its problems were added to `problems`, such as that of a job without groups."""
+    if is_job(value):
+        problems.add(loc, "has no TaskGroups; write the job with: nomad job run -output FILE")
+        return ()
     given = value.get("Target")
     is_of_task = isinstance(given, dict) and given.get("Task") is not None
     kind = value.get("Type") or "horizontal"
