@@ -30,7 +30,7 @@ from autoscaler.metrics.watch import (
     watch_shards,
     watch_state,
 )
-from autoscaler.notify import Notifier
+from autoscaler.notify.notifier import Notifier
 from autoscaler.runtime import Leadership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder, NotBuilt
@@ -43,7 +43,7 @@ from autoscaler.version import VERSION
 from autoscaler.view.discovered import DiscoveredList
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebServer
+    from autoscaler.web.server import WebServer
 
 _HEARTBEAT_SECONDS: Final = 1.0
 _ORDER_SECONDS: Final = 60.0
@@ -257,8 +257,9 @@ class Daemon:
         )
 
     def _serve(self) -> "WebServer":
-        from autoscaler.web import Sources, WebServer  # noqa: PLC0415 - a single cycle needs no server
-        from autoscaler.web.page import pages  # noqa: PLC0415 - as above
+        from autoscaler.web.page.routes import pages  # noqa: PLC0415 - a single cycle needs no server
+        from autoscaler.web.server import WebServer  # noqa: PLC0415 - as above
+        from autoscaler.web.sources import Sources  # noqa: PLC0415 - as above
 
         sources = Sources(
             state=self._state,

@@ -22,11 +22,12 @@ from prometheus_client import CollectorRegistry
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.decide import decide
-from autoscaler.log import Format, Level, configure
+from autoscaler.log.configure import Format, Level, configure
 from autoscaler.metrics.health import Health
 from autoscaler.model import Observation, Observed, TargetRef
 from autoscaler.record import Retention, State
-from autoscaler.web import Sources, WebServer
+from autoscaler.web.server import WebServer
+from autoscaler.web.sources import Sources
 from tests.decide.build import CPU_60, samples, scaler, state
 from tests.web.shards import SoundShards
 

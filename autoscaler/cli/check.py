@@ -115,7 +115,7 @@ def _examine(settings: Settings, *, write_test: bool) -> bool:
     """Print the findings of --live. Returns whether everything would work."""
     from autoscaler.cli.live import examine  # noqa: PLC0415 - slow to import, and not needed offline
     from autoscaler.clock import SystemClock  # noqa: PLC0415 - likewise
-    from autoscaler.log import Level, configure  # noqa: PLC0415 - likewise
+    from autoscaler.log.configure import Level, configure  # noqa: PLC0415 - likewise
 
     with exit_on_error():
         blocks = examine(settings, SystemClock(), configure(Level.WARNING), write_test=write_test)

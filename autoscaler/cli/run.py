@@ -11,7 +11,8 @@ from autoscaler.cli.output import exit_on_error, show_error
 from autoscaler.clock import SystemClock
 from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
-from autoscaler.log import Format, Level, LogStream, configure, route_uncaught
+from autoscaler.log.configure import Format, Level, configure, route_uncaught
+from autoscaler.log.stream import LogStream
 from autoscaler.runtime import RunOptions
 from autoscaler.service import CONFIG
 from autoscaler.threads import Stopping

@@ -10,7 +10,7 @@ from autoscaler.errors import AutoscalerError, ConfigError, bug
 from autoscaler.log.reporter import Reporter
 from autoscaler.logger import Logger
 from autoscaler.metrics.metrics import Metrics
-from autoscaler.notify import Notifier
+from autoscaler.notify.notifier import Notifier
 from autoscaler.record import State
 from autoscaler.runtime.options import RunOptions, read, read_web, retention_of, unfollowable
 from autoscaler.runtime.outside import Outside
@@ -18,7 +18,7 @@ from autoscaler.runtime.runtime import Runtime
 from autoscaler.threads import Stop, Stopping
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig
+    from autoscaler.web.webconfig import WebConfig
 
 _LOGGED_PROBLEMS: Final = 100
 """Of a configuration that was refused; `check` shows more."""

@@ -13,7 +13,7 @@ from autoscaler.errors import ConfigError
 from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
 
 if TYPE_CHECKING:
-    from autoscaler.web import WebConfig
+    from autoscaler.web.webconfig import WebConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def read_web(options: RunOptions, settings: Settings) -> "WebConfig | None":
     """Return the HTTP server's configuration. Raises ConfigError, also if `settings` names unknown operators."""
     if options.web_config is None and not settings.operators:
         return None
-    from autoscaler.web import check_operators, load_web_config  # noqa: PLC0415 - a single cycle needs no server
+    from autoscaler.web.webconfig import check_operators, load_web_config  # noqa: PLC0415 - a single cycle needs no server
 
     config = None if options.web_config is None else load_web_config(options.web_config)
     check_operators(config, settings)
@@ -59,7 +59,7 @@ def make_state_folder(options: RunOptions, settings: Settings) -> Path:
     Raises ListenError if the HTTP server cannot listen; then no folder is left behind.
     """
     if not options.once:
-        from autoscaler.web import require_free  # noqa: PLC0415 - a single cycle needs no server
+        from autoscaler.web.server import require_free  # noqa: PLC0415 - a single cycle needs no server
 
         require_free(options.listen or settings.web.listen_address)
     return make_folder(state_folder(os.environ))

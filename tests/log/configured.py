@@ -4,7 +4,7 @@ import io
 import json
 from typing import Any
 
-from autoscaler.log import Format, Level, configure
+from autoscaler.log.configure import Format, Level, configure
 from autoscaler.target import Logger
 
 

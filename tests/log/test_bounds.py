@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from autoscaler.log import Format, configure, route_uncaught
 from autoscaler.log import line as decisions
 from autoscaler.log.bounds import MAX_LINE_BYTES, within_bounds
+from autoscaler.log.configure import Format, configure, route_uncaught
 from tests.decisions import decision
 from tests.log.configured import configured, lines
 from tests.operations import operations

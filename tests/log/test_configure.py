@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from autoscaler.log import Format, Level
+from autoscaler.log.configure import Format, Level
 from tests.log.configured import configured, lines
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from autoscaler.errors import TargetUnavailable
-from autoscaler.log import Format, Level, configure, line
+from autoscaler.log import line
+from autoscaler.log.configure import Format, Level, configure
 from autoscaler.log.decisions import MAX_FAILURES, MAX_NEWS, REPEAT_SECONDS, DecisionLog
 from autoscaler.model import ConditionType, Conflict, Decision, Written
 from autoscaler.target.contract.harness import RecordingLogger

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from autoscaler.log import Format, Level, configure, line
+from autoscaler.log import line
+from autoscaler.log.configure import Format, Level, configure
 from autoscaler.model import ConditionType, Conflict, Decision, Proposed, Written
 from tests.decisions import condition, cpu, decision, rescale
 from tests.replaced import replace

@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from autoscaler.log import Format, Level, LogStream, configure
+from autoscaler.log.configure import Format, Level, configure
+from autoscaler.log.stream import LogStream
 from tests.waiting import PATIENCE_SECONDS, until
 
 _PIPE_BYTES: Final = 4096

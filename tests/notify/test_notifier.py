@@ -12,7 +12,7 @@ import pytest
 from autoscaler.errors import StateError
 from autoscaler.model import Notice, NoticeType
 from autoscaler.moment import Moment
-from autoscaler.notify import Notifier
+from autoscaler.notify.notifier import Notifier
 from autoscaler.record import Retention, State
 from autoscaler.record.outbox import MAX_WAITING
 from tests.clocks import FakeClock

@@ -21,7 +21,8 @@ from unittest.mock import patch
 
 from autoscaler.cli.explain import explanation as explanation_lines
 from autoscaler.layout import Screen
-from autoscaler.log import Format, configure, line
+from autoscaler.log import line
+from autoscaler.log.configure import Format, configure
 from autoscaler.model import (
     Decision,
 )

@@ -18,9 +18,11 @@ from autoscaler.metrics.health import Health
 from autoscaler.model import Autoscaler
 from autoscaler.record import State
 from autoscaler.view.discovered import DiscoveredList
-from autoscaler.web import Sources, WebServer, load_web_config
 from autoscaler.web.connection import Limits
-from autoscaler.web.page import pages
+from autoscaler.web.page.routes import pages
+from autoscaler.web.server import WebServer
+from autoscaler.web.sources import Sources
+from autoscaler.web.webconfig import load_web_config
 from autoscaler.web.work import Work
 from tests.clocks import FakeClock
 from tests.decide.build import NOW

@@ -11,8 +11,8 @@ import requests
 from autoscaler.config.grants import Grant
 from autoscaler.config.settings import Operator, Settings, WebSettings
 from autoscaler.errors import ConfigError
-from autoscaler.web import check_operators, load_web_config
 from autoscaler.web.credentials import Credentials
+from autoscaler.web.webconfig import check_operators, load_web_config
 from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, USERS, WITH_READER, basic
 from tests.web.serving import Daemon, serving
 

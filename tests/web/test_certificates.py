@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from autoscaler.config.settings import Settings
-from autoscaler.web import check_operators, load_web_config
+from autoscaler.web.webconfig import check_operators, load_web_config
 from tests.servers.certificates import Authority
 from tests.web.operators import ANN, OPERATOR, PASSWORD, PAUSE, WITH_READER, tls
 from tests.web.serving import Daemon, serving

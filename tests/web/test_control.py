@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from autoscaler.errors import ListenError
-from autoscaler.web import WebServer
 from autoscaler.web.control import MAX_CONNECTIONS, ControlSocket
+from autoscaler.web.server import WebServer
 from tests.web.serving import Daemon, Logged, Served, serving
 from tests.web.unix import THIS_USER, unix_session
 

@@ -11,7 +11,7 @@ import requests
 
 from autoscaler.errors import ListenError
 from autoscaler.threads import spawn
-from autoscaler.web import WebServer
+from autoscaler.web.server import WebServer
 from tests.web.serving import Daemon, Logged, Served, serving
 
 

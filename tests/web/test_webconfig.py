@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from autoscaler.errors import ConfigError
-from autoscaler.web import load_web_config
+from autoscaler.web.webconfig import load_web_config
 from tests.servers.certificates import Authority
 
 HASH = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
