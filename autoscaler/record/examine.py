@@ -9,7 +9,6 @@ from typing import Final
 
 from sqlalchemy import URL, Connection, create_engine
 
-from autoscaler.errors import StateError
 from autoscaler.record import versions
 from autoscaler.record.database import connect, locate, place, state_errors, unusable_folder
 from autoscaler.record.schema import VERSION
@@ -22,26 +21,21 @@ _ELSEWHERE: Final = "not examined: this user may not use it; run the check as ro
 def examine_state(url: str | None, state_dir: Path) -> str:
     """Return what is at `url`, or of SQLite in `state_dir`. A state that a daemon uses, or that is absent, is fine.
 
-    So is one of another user, unless root owns its folder: the daemon may run as that user. Raises StateError, as the
-    daemon would, if it could not use the state.
+    So is one that this user may not open: the daemon may run as another user. Raises StateError for a state with which
+    the daemon could not begin.
     """
     where = locate(url, state_dir)
     name = place(where).removeprefix("state ")
     if where.get_backend_name() == "sqlite":
         path = Path(str(where.database))
         try:
-            present = _exists(path)
-            usable = _is_writable(where, path, present=present)
+            os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         except PermissionError:
-            usable = False
-        except OSError as error:
-            raise unusable_folder(where, path.parent, str(error.strerror)) from None
-        if not usable:
             return f"{name}, {_ELSEWHERE}"
-        if not present:
+        except FileNotFoundError:
             return f"{name}, which the daemon creates"
-        if path.is_dir():
-            raise StateError(f"{place(where)} is a folder; name a file in it (state.url)")
+        except OSError as error:
+            raise unusable_folder(where, path, str(error.strerror)) from None
     with _reading(where) as connection:
         number = versions.version_of(connection, place(where))
         if number is None:
@@ -49,36 +43,6 @@ def examine_state(url: str | None, state_dir: Path) -> str:
             return f"{name}, read: the daemon creates its tables"
         versions.require_known(number, place(where))
     return f"{name}, read" + ("" if number == VERSION else "; the daemon migrates it to this version")
-
-
-def _is_writable(where: URL, path: Path, *, present: bool) -> bool:
-    """Return whether this user may write the file and its folder; False: another user, who owns one of them, may.
-
-    Raises StateError if neither may, or if the path leads through a file; OSError.
-    """
-    folder = path.parent
-    while not _exists(folder):  # the daemon creates it
-        folder = folder.parent
-    if not folder.is_dir():
-        raise unusable_folder(where, folder, "Not a directory")
-    paths = [folder, path] if present else [folder]
-    closed = [each for each in paths if not os.access(each, os.R_OK | os.W_OK | (os.X_OK if each == folder else 0))]
-    if not closed:
-        return True
-    if closed[0].stat().st_uid not in (0, os.geteuid()):
-        return False
-    if closed[0] == folder:
-        raise unusable_folder(where, folder, "this user may not write there")
-    raise StateError(f"{place(where)} cannot be written by this user; correct the owner or the mode of the file")
-
-
-def _exists(path: Path) -> bool:
-    """Raises OSError, also where `Path.exists` says False because this user may not look."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from autoscaler.web import page
 from autoscaler.web.page.environment import environment
-from autoscaler.whatif.documents.measured import fit_text, measure_rows, start_up_text
-from autoscaler.whatif.documents.replay import ReplayDocument
+from autoscaler.whatif.compare.document import ReplayDocument
+from autoscaler.whatif.compare.rows import fit_text, measure_rows, start_up_text
 from autoscaler.whatif.past.past import FindingKind
 
 _STATIC: Final = Path(page.__file__).parent / "static"

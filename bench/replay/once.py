@@ -12,7 +12,6 @@ from autoscaler.clock import SystemClock
 from autoscaler.config.loader import load
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.whatif.compare.comparison import compare
-from autoscaler.whatif.compare.measures import measures
 from autoscaler.whatif.prometheus.fetching import Fetcher
 from autoscaler.whatif.prometheus.prometheus_past import PrometheusPast
 from autoscaler.whatif.replay.replay import Candidate
@@ -43,8 +42,8 @@ def once(config: Path, since: datetime, until: datetime) -> Took:
     fetched, before = time.monotonic(), time.process_time()
     found = compare(past, [Candidate("as configured", scaler)], since, until)
     return Took(
-        found.cycles,
-        measures(found.courses[1], found.demand).changes,
+        found.part.cycles,
+        found.candidates[1].measures.changes,
         fetched - began,
         time.process_time() - before,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -7,7 +7,7 @@ from math import sin
 import pytest
 from playwright.sync_api import Locator, expect
 
-from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
+from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from tests.browser.conftest import Address, Open
@@ -29,8 +29,7 @@ def document(name: str, label: str = "new.yaml") -> ReplayDocument:
     """Four hours with a gap and an outage. The candidate has another maximum and HPA's default behavior."""
     past = shop_past(load, 960, name, silent=range(300, 340), failing=range(500, 520))
     other = replace(shop(name), max_replicas=6, behavior=None)
-    found = compared(past, Candidate("old.yaml", shop(name)), Candidate(label, other))
-    return replay_document(found)
+    return compared(past, Candidate("old.yaml", shop(name)), Candidate(label, other))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from autoscaler.described import DescribedSchema
 from autoscaler.document import Document
 from autoscaler.version import VERSION
 from autoscaler.view.hosts import StatusDocument
-from autoscaler.whatif.documents.replay import ReplayList
+from autoscaler.whatif.compare.document import ReplayList
 from tests.cli.scene import ServedScene, served_scene
 
 _FOLDER: Final = Path(__file__).with_name("documents")

@@ -10,9 +10,12 @@ from autoscaler.model import (
     Observation,
     TargetType,
 )
-from autoscaler.whatif.past.past import Cycle
+from autoscaler.whatif.compare.document import Part, ReplayDocument, replay_document
+from autoscaler.whatif.compare.fit import Fit
+from autoscaler.whatif.past.past import Cycle, Finding
 from autoscaler.whatif.replay.course import Course
 from autoscaler.whatif.replay.demand import Demand, DemandRecorder
+from autoscaler.whatif.replay.start_up import UNKNOWN_TIME
 from tests.decide.build import NOW, QUEUE_15, metric, scaler, state, value
 
 EVERY = 15.0
@@ -56,6 +59,26 @@ def course(
     made.ready = array("l", ready or sizes)
     made.maximum = array("l", [maximum] * len(sizes))
     return made
+
+
+def made_up(
+    demand: Demand, *courses: Course, findings: Sequence[Finding] = (), fit: Fit | None = None
+) -> ReplayDocument:
+    """The document of these courses over a past of a minute."""
+    return replay_document(
+        courses,
+        demand,
+        findings,
+        fit,
+        demand_is_known=True,
+        name="web",
+        since=NOW,
+        until=NOW + seconds(60),
+        part=Part("list", NOW, NOW),
+        same=0,
+        compared=0,
+        start_up=UNKNOWN_TIME,
+    )
 
 
 def swinging(minutes: float) -> float:

@@ -27,7 +27,8 @@ from autoscaler.model import (
     TargetType,
     ValueReading,
 )
-from autoscaler.whatif.compare.comparison import Comparison, compare
+from autoscaler.whatif.compare.comparison import compare
+from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.past.past import STATE, Cycle, Finding, Replayed
 from autoscaler.whatif.replay.replay import Candidate, Replay
 from tests.decide import build as decided
@@ -105,7 +106,9 @@ def replay(cycles: Sequence[Cycle], candidate: Candidate, start_up: timedelta) -
     return (replayed for cycle in cycles if (replayed := made.step(cycle)) is not None)
 
 
-def compared(past: Listed | Sequence[Cycle], *candidates: Candidate, start_up: timedelta | None = None) -> Comparison:
+def compared(
+    past: Listed | Sequence[Cycle], *candidates: Candidate, start_up: timedelta | None = None
+) -> ReplayDocument:
     """Candidates over a past, to its end. `start_up`: where the past does not show it."""
     past = past if isinstance(past, Listed) else Listed(past)
     until = max([NOW, *[each.at + timedelta(seconds=15) for each in past.cycles()]])

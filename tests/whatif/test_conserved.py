@@ -49,16 +49,16 @@ def test_the_same_configuration_has_the_same_sizes() -> None:
     """Instances are ready at once, as they were."""
     life = lived()
     found = compared(life.cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
-    was, same = found.courses
+    was, same = found.candidates
     assert (was.label, same.label) == (AS_IT_WAS, "same")
-    assert same.size == was.size
-    assert same.ready == was.ready
+    assert same.measures == was.measures
+    assert found.series.sizes[1] == found.series.sizes[0]
 
 
 def test_a_higher_target_needs_fewer_instances_for_the_same_load() -> None:
     life = lived()
     candidate = Candidate("90%", with_target(life.autoscaler, 90))
-    assert max(compared(life.cycles).courses[0].size) == 8
+    assert max(cycle.decision.current or 0 for cycle in life.cycles if cycle.decision) == 8
     assert max(course_of(life, candidate).size) == 6
     made = [each.decision for each in replay(life.cycles, candidate, AT_ONCE)]
     total = [(each.current or 0) * (each.metrics[0].current or 0) / 10 for each in made]
@@ -82,9 +82,7 @@ def test_the_past_of_a_dry_run_is_that_of_the_target() -> None:
     life = Life(scaler=replace(lived().autoscaler, dry_run=True))
     life.cpu(120, 120, 120, 120)
     found = compared(life.cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
-    was, followed = found.courses
-    assert list(was.size) == [2, 2, 2, 2]
-    assert list(followed.size) == [2, 4, 4, 4]
+    assert found.series.sizes == ((2, 2, 2, 2), (2, 4, 4, 4))
     assert found.same == found.compared == 4
     assert found.fit is None
 
@@ -93,9 +91,8 @@ def test_a_pause_holds_a_candidate() -> None:
     """It does not depend on the configuration."""
     life = lived()
     paused = ManualControls(Pause(Direction.BOTH, "ann", "", NOW, None))
-    cycles = [replace(each, history=replace(each.history, manual=paused)) for each in life.cycles]
-    found = compared(cycles, Candidate("same", life.autoscaler), start_up=AT_ONCE)
-    assert set(found.courses[1].size) == {2}
+    life.cycles = [replace(each, history=replace(each.history, manual=paused)) for each in life.cycles]
+    assert set(course_of(life, Candidate("same", life.autoscaler)).size) == {2}
 
 
 def test_a_past_without_decisions_is_compared_by_its_sizes() -> None:
@@ -103,20 +100,20 @@ def test_a_past_without_decisions_is_compared_by_its_sizes() -> None:
     life = lived()
     bare = [Cycle(cycle.at, cycle.observation, cycle.scaler) for cycle in life.cycles]
     found = compared(bare, Candidate("same", life.autoscaler), start_up=AT_ONCE)
-    was, same = found.courses
-    assert list(was.size) == [cycle.decision.current for cycle in life.cycles if cycle.decision]
-    assert same.size == was.size
+    was, same = found.series.sizes
+    assert list(was) == [cycle.decision.current for cycle in life.cycles if cycle.decision]
+    assert same == was
     assert (found.compared, found.fit) == (0, None)
 
 
 def test_a_candidate_does_not_depend_on_another_one() -> None:
     life = lived()
-    alone = compared(life.cycles, Candidate("90%", with_target(life.autoscaler, 90)))
-    beside = compared(
-        life.cycles, Candidate("same", life.autoscaler), Candidate("90%", with_target(life.autoscaler, 90))
-    )
-    assert beside.courses[2].size == alone.courses[1].size
-    assert (beside.part, beside.cycles) == (alone.part, len(LOADS))
+    same, other = Candidate("same", life.autoscaler), Candidate("90%", with_target(life.autoscaler, 90))
+    alone = compared(life.cycles, other, start_up=AT_ONCE)
+    beside = compared(life.cycles, same, other, start_up=AT_ONCE)
+    assert beside.series.sizes[2] == alone.series.sizes[1]
+    assert beside.part == alone.part
+    assert beside.part.cycles == len(LOADS)
 
 
 @pytest.mark.parametrize(

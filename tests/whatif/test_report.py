@@ -8,12 +8,13 @@ from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 
+from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.compare.fit import Fit
-from autoscaler.whatif.documents.replay import ReplayDocument, replay_document
 from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from tests.decide.build import NOW
 from tests.replaced import replace
+from tests.whatif.courses import course, curve, made_up
 from tests.whatif.pasts import compared, shop, shop_past
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
@@ -26,8 +27,7 @@ def doubling(minutes: float) -> float:
 def document(name: str = "shop-web", label: str = "new.yaml") -> ReplayDocument:
     """An hour in which the load doubles."""
     past = shop_past(doubling, 240, name, failing=range(150, 160))
-    found = compared(past, Candidate(label, replace(shop(name), max_replicas=5)))
-    return replay_document(found)
+    return compared(past, Candidate(label, replace(shop(name), max_replicas=5)))
 
 
 @cache
@@ -98,9 +98,7 @@ def test_the_picture_has_the_real_size_each_candidate_and_the_load() -> None:
 
 def test_a_simulation_that_does_not_fit_has_no_measures_and_no_picture() -> None:
     fit = Fit(seconds=1, instance_hours=1, simulated_instance_hours=2, unserved=0, simulated_unserved=0.5, holds=False)
-    found = compared(shop_past(doubling, 240), Candidate("new.yaml", shop()))
-    found.fit = fit
-    page = report([replay_document(found)], NOW, "1")
+    page = report([made_up(curve([2, 2]), course([2, 2]), fit=fit)], NOW, "1")
     assert "nothing is compared" in page
     assert 'class="plots"' not in page
     assert "Instance-hours" not in page

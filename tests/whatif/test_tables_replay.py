@@ -1,20 +1,16 @@
 """The text of `replay`."""
 
 from autoscaler.layout import Screen
-from autoscaler.whatif.compare.comparison import Comparison
 from autoscaler.whatif.compare.fit import Fit
-from autoscaler.whatif.documents.replay import replay_document
 from autoscaler.whatif.past.past import Finding, FindingKind
 from autoscaler.whatif.tables.replay import replay_lines
 from tests.decide.build import NOW
-from tests.whatif.courses import course, curve, seconds
+from tests.whatif.courses import course, curve, made_up
 
 
 def text(*findings: Finding, fit: Fit | None = None) -> str:
-    found = Comparison(
-        "web", NOW, NOW + seconds(30), [course([2, 2])], demand=curve([2, 2]), findings=findings, fit=fit
-    )
-    return "\n".join(replay_lines(replay_document(found), Screen()))
+    found = made_up(curve([2, 2]), course([2, 2]), findings=findings, fit=fit)
+    return "\n".join(replay_lines(found, Screen()))
 
 
 def fit(*, holds: bool) -> Fit:

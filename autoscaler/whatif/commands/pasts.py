@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import typer
+
 from autoscaler.clock import SystemClock
 from autoscaler.config.settings import Settings
 from autoscaler.errors import PastError
@@ -11,7 +13,7 @@ from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.record import Archive
-from autoscaler.whatif.commands.progress import progress
+from autoscaler.text import clean
 from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.past.state_past import StatePast
 from autoscaler.whatif.prometheus.fetching import Fetcher
@@ -38,7 +40,7 @@ def past_of(
     """Return the past of an autoscaler from `since` to `until`, from the state or from `--prometheus`.
 
     `others`: other configurations of it, whose metrics Prometheus is asked for, too. Everything from Prometheus is
-    fetched before this returns, with progress on stderr. Raises PastError, StateError.
+    fetched before this returns, and stderr says so. Raises PastError, StateError.
     """
     if sources.archive is None:
         return _from_prometheus(sources, scaler, others, since, until)
@@ -60,19 +62,19 @@ def _from_prometheus(
     if prometheus is not None and prometheus not in settings.prometheus:
         hint = suggest(prometheus, settings.prometheus)
         raise PastError(f"{settings.path} has no prometheus {prometheus[:64]!r}; {hint}")
+    typer.echo(f"{clean(scaler.name)}: its past is fetched from Prometheus", err=True)
     clock = SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     try:
-        with progress(f"{scaler.name}: fetching") as show:
-            return PrometheusPast(
-                scaler,
-                Fetcher(servers, clock, show),
-                since,
-                until,
-                prometheus=prometheus,
-                size=None if sources.size is None else Query(sources.size),
-                also=others,
-            )
+        return PrometheusPast(
+            scaler,
+            Fetcher(servers, clock),
+            since,
+            until,
+            prometheus=prometheus,
+            size=None if sources.size is None else Query(sources.size),
+            also=others,
+        )
     finally:
         for server in servers.values():
             server.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -28,10 +28,9 @@ from autoscaler.service import CONFIG, has_configuration
 from autoscaler.text import clean
 from autoscaler.version import VERSION
 from autoscaler.whatif.commands.pasts import Sources, past_of
-from autoscaler.whatif.compare.comparison import Comparison, compare
-from autoscaler.whatif.documents.measured import fit_text
-from autoscaler.whatif.documents.replay import ReplayDocument, ReplayList, replay_document
-from autoscaler.whatif.past.past import Past
+from autoscaler.whatif.compare.comparison import compare
+from autoscaler.whatif.compare.document import ReplayDocument, ReplayList
+from autoscaler.whatif.compare.rows import fit_text
 from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from autoscaler.whatif.tables.replay import replay_lines
@@ -125,28 +124,21 @@ def replay(
         if config_file is None:
             note = f"without --config.file, the state and the limits of what ran are those that {running} names"
             typer.echo(clean(note), err=True)
-        found = list[Comparison]()
+        found = list[ReplayDocument]()
         with nullcontext() if prometheus is not None else Archive.open_archive(url, folder) as archive:
             sources = Sources(archive, tried[0].settings, prometheus, size)
             for name in chosen:
                 candidates = list(_candidates(name, tried))
                 scalers = [each.scaler for each in candidates if each.scaler is not None]
+                limits = None if ran is None else ran.limits(name)
                 try:
                     past = past_of(sources, scalers[0], *times, scalers[1:])
-                    found.append(
-                        _compared(
-                            past,
-                            candidates,
-                            *times,
-                            start_up_time,
-                            ConnectionLimits() if ran is None else ran.limits(name),
-                        )
-                    )
+                    found.append(compare(past, candidates, *times, start_up_time, limits))
                 except AutoscalerError as error:  # the others are still replayed
                     show_error(error)
                     failed = True
-        _show([replay_document(each) for each in found], output, html)
-    if failed or any(each.is_refused for each in found):
+        _show(found, output, html)
+    if failed or any(each.fit is not None and not each.fit.holds for each in found):
         raise typer.Exit(1)
 
 
@@ -173,22 +165,6 @@ def _candidates(name: str, tried: Sequence[_Tried]) -> Iterator[Candidate]:
             typer.echo(f"{clean(name)} is not in {clean(str(each.settings.path))}", err=True)
         else:
             yield Candidate(each.label, scaler, each.limits(name))
-
-
-def _compared(
-    past: Past,
-    candidates: Sequence[Candidate],
-    since: datetime,
-    until: datetime,
-    start_up: timedelta | None,
-    limits: ConnectionLimits,
-) -> Comparison:
-    """As `compare`. Raises PastError, also for a past without cycles, and what the past raises."""
-    found = compare(past, candidates, since, until, start_up, limits)
-    if not found.cycles:
-        begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
-        raise PastError(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; give another time")
-    return found
 
 
 def _show(documents: Sequence[ReplayDocument], output: Form, html: Path | None) -> None:

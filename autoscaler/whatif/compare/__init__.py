@@ -1,1 +1,1 @@
-"""Measures and differences of candidates over one past."""
+"""Candidates over one past: measures, and the document with which the terminal, programs and the report show them."""

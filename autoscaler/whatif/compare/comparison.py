@@ -1,12 +1,13 @@
 """Reads the past of one autoscaler, and runs every candidate through it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from autoscaler.errors import PastError
 from autoscaler.model import Autoscaler, ConnectionLimits
 from autoscaler.quantity import format_seconds
-from autoscaler.whatif.compare.fit import Check, Fit
+from autoscaler.whatif.compare.document import Part, ReplayDocument, replay_document
+from autoscaler.whatif.compare.fit import Check
 from autoscaler.whatif.past.missing_data import MissingData
 from autoscaler.whatif.past.past import Finding, FindingKind, Past
 from autoscaler.whatif.replay.course import Course
@@ -14,64 +15,7 @@ from autoscaler.whatif.replay.demand import Demand, DemandRecorder
 from autoscaler.whatif.replay.load import unconserved
 from autoscaler.whatif.replay.repetition import Repetition
 from autoscaler.whatif.replay.replay import Candidate, Replay
-from autoscaler.whatif.replay.start_up import UNKNOWN_TIME, InstanceTime, StartUps
-
-
-@dataclass(slots=True)
-class Part:
-    """Successive cycles from one source."""
-
-    origin: str
-    """As in Past."""
-    begin: datetime
-    end: datetime
-    cycles: int = 1
-
-
-@dataclass(slots=True)
-class Comparison:
-    """The result of a comparison."""
-
-    name: str
-    """The autoscaler's."""
-    since: datetime
-    until: datetime
-    courses: Sequence[Course]
-    """The course of the real sizes (AS_IT_WAS), then one for each candidate."""
-    part: Part | None = None
-    """The cycles; None: there is none."""
-    findings: Sequence[Finding] = ()
-    """In order of time."""
-    same: int = 0
-    """How many recorded decisions were the same, bit for bit, when they were decided again."""
-    compared: int = 0
-    """Of how many."""
-    demand: Demand = field(default_factory=Demand)
-    """By the metrics and targets that were configured in each cycle; of a past that no daemon recorded, by the first
-    candidate's."""
-    demand_is_known: bool = True
-    """False: a metric is no load."""
-    start_up: InstanceTime = UNKNOWN_TIME
-    """How long an instance of a candidate takes to become ready."""
-    fit: Fit | None = None
-    """Whether the simulation fits the past; None: no daemon wrote sizes in it."""
-
-    @property
-    def cycles(self) -> int:
-        """The number of cycles of the past."""
-        return 0 if self.part is None else self.part.cycles
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the simulation does not fit, so that candidates cannot be compared."""
-        return self.fit is not None and not self.fit.holds
-
-    def add_cycle(self, origin: str, at: datetime) -> None:
-        """Count the next cycle."""
-        if self.part is None:
-            self.part = Part(origin, at, at)
-        else:
-            self.part.end, self.part.cycles = at, self.part.cycles + 1
+from autoscaler.whatif.replay.start_up import StartUps
 
 
 def compare(
@@ -81,39 +25,53 @@ def compare(
     until: datetime,
     start_up: timedelta | None = None,
     limits: ConnectionLimits | None = None,
-) -> Comparison:
+) -> ReplayDocument:
     """Run candidates through a past, decide recorded cycles again, and check the simulation against the record.
 
     `start_up`: how long an instance takes to become ready, where the past does not show it. `limits`: of the connection
-    in the past. Raises what the past raises.
+    in the past. The demand is that of the metrics and targets that were configured in each cycle; of a past that no
+    daemon recorded, of the first candidate's. Raises PastError for a past without cycles, and what the past raises.
     """
     courses = [Course(), *[Course(each.label) for each in candidates]]
-    found = Comparison(past.name, since, until, courses)
     reference = candidates[0].scaler if candidates else None
-    found.start_up = _start_ups(past).used(start_up)
-    replays = [Replay(each, found.start_up.seconds) for each in candidates]
-    check, repetition = Check(found.start_up, limits or ConnectionLimits()), Repetition()
-    demand, missing = DemandRecorder(reference), MissingData(since)
+    took = _start_ups(past).used(start_up)
+    replays = [Replay(each, took.seconds) for each in candidates]
+    check, repetition = Check(took, limits or ConnectionLimits()), Repetition()
+    recorder, missing = DemandRecorder(reference), MissingData(since)
     measured = reference if reference is not None and not past.recorded else None
+    part: Part | None = None
     for cycle in past.cycles():
-        found.add_cycle(past.origin, cycle.at)
+        part = part or Part(past.origin, cycle.at, cycle.at)
+        part.end, part.cycles = cycle.at, part.cycles + 1
         measured = measured or cycle.scaler
-        for each in (missing, demand, check):
+        for each in (missing, recorder, check):
             each.add(cycle)
         repetition.step(cycle)
         courses[0].add_seen(cycle)
         for course, replay in zip(courses[1:], replays, strict=True):
             if (replayed := replay.step(cycle)) is not None:
                 course.add_replayed(replayed)
+    if part is None or measured is None:
+        begin, end = (each.isoformat(timespec="seconds") for each in (since, until))
+        raise PastError(f"autoscaler {past.name!r}: no cycle is known from {begin} to {end}; give another time")
     missing.end(until)
-    about_load = list(_unconserved(found, measured))
-    found.demand, found.demand_is_known = demand.demand(), not about_load
-    findings = {*past.findings, *missing.findings, *repetition.findings, *about_load, *_hidden(found)}
+    demand, about_load = recorder.demand(), list(_unconserved(measured, part))
+    findings = {*past.findings, *missing.findings, *repetition.findings, *about_load, *_hidden(demand, part)}
     findings |= {finding for each in replays for finding in each.findings}
-    found.findings = sorted(findings, key=lambda each: (each.begin, each.kind, each.message))
-    found.same, found.compared = repetition.same, repetition.compared
-    found.fit = check.found(found.demand, is_known=found.demand_is_known)
-    return found
+    return replay_document(
+        courses,
+        demand,
+        sorted(findings, key=lambda each: (each.begin, each.kind, each.message)),
+        check.found(demand, is_known=not about_load),
+        demand_is_known=not about_load,
+        name=past.name,
+        since=since,
+        until=until,
+        part=part,
+        same=repetition.same,
+        compared=repetition.compared,
+        start_up=took,
+    )
 
 
 def _start_ups(past: Past) -> StartUps:
@@ -125,20 +83,17 @@ def _start_ups(past: Past) -> StartUps:
     return times
 
 
-def _unconserved(found: Comparison, scaler: Autoscaler | None) -> Iterator[Finding]:
+def _unconserved(scaler: Autoscaler, part: Part) -> Iterator[Finding]:
     """Which metrics of this configuration are no load."""
-    if found.part is not None and scaler is not None:
-        end = found.part.end
-        yield from (Finding(end, end, FindingKind.LOAD, message) for message in unconserved(scaler))
+    yield from (Finding(part.end, part.end, FindingKind.LOAD, message) for message in unconserved(scaler))
 
 
-def _hidden(found: Comparison) -> Sequence[Finding]:
+def _hidden(demand: Demand, part: Part) -> Sequence[Finding]:
     """That the demand may have been higher than measured."""
-    part, seconds = found.part, found.demand.saturated_seconds
-    if part is None or not seconds:
+    if not demand.saturated_seconds:
         return ()
     message = (
-        f"for {format_seconds(seconds)} the target was at its maximum and above its metric's target: more may have "
-        "been needed than was measured"
+        f"for {format_seconds(demand.saturated_seconds)} the target was at its maximum and above its metric's target: "
+        "more may have been needed than was measured"
     )
     return (Finding(part.begin, part.end, FindingKind.LOAD, message),)

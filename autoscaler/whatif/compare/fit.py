@@ -69,17 +69,16 @@ class Check:
 
     def found(self, demand: Demand, *, is_known: bool) -> Fit | None:
         """How well the simulation fits; None if no cycle counts. `is_known`: whether the demand is."""
-        was, simulated = measures(self._was, demand), measures(self._simulated, demand)
+        was, simulated = [measures(each, demand, is_known=is_known) for each in (self._was, self._simulated)]
         if not was.covered_seconds:
             return None
-        unserved = (was.unserved, simulated.unserved) if is_known else (None, None)
         return Fit(
             seconds=was.covered_seconds,
             instance_hours=was.instance_hours,
             simulated_instance_hours=simulated.instance_hours,
-            unserved=unserved[0],
-            simulated_unserved=unserved[1],
-            holds=_is_near(*unserved)
+            unserved=was.unserved,
+            simulated_unserved=simulated.unserved,
+            holds=_is_near(was.unserved, simulated.unserved)
             and abs(simulated.instance_hours - was.instance_hours) <= _FARTHEST_HOURS * was.instance_hours,
         )
 

@@ -31,13 +31,9 @@ class Measures(Document):
     worst_overload: float | None
     """The highest demand per ready replica: 1 is on the target. null if nothing is known."""
 
-    def without_demand(self) -> "Measures":
-        """The same, if the demand is unknown."""
-        return self.model_copy(update={"unserved": None, "worst_overload": None})
 
-
-def measures(course: Course, demand: Demand) -> Measures:
-    """Measure a course against the demand of the same past."""
+def measures(course: Course, demand: Demand, *, is_known: bool = True) -> Measures:
+    """Measure a course against the demand of the same past. `is_known`: whether the demand is."""
     covered = hours = at_maximum = missing = needed = 0.0
     changes, before = 0, UNKNOWN
     worst: float | None = None
@@ -53,7 +49,7 @@ def measures(course: Course, demand: Demand) -> Measures:
         covered += seconds
         hours += size * seconds / _HOUR
         at_maximum += seconds * (maximum != UNKNOWN and size >= maximum)
-        if isnan(demand.needed[place]):
+        if isnan(demand.needed[place]) or not is_known:
             continue
         ready = size if course.ready[cycle] == UNKNOWN else course.ready[cycle]
         missing += max(demand.needed[place] - ready, 0.0) * seconds

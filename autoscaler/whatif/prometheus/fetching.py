@@ -1,12 +1,9 @@
 """Fetches the answers of a long time by range queries, in blocks."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
-
-from msgspec import structs
 
 from autoscaler.clock import Clock
 from autoscaler.errors import PastError
@@ -16,16 +13,8 @@ from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
-BLOCK: Final = 512
-"""Steps of one query: Prometheus allows 11,000 points per series, and a small query delays live queries less."""
-MIN_STEPS: Final = 64
-"""Steps of a query whose larger ones are too large or too late for the server."""
-_MAX_TRIES: Final = 6
-"""Of a smallest query, if the server has answered before."""
-_TRIES_BEFORE_HALVING: Final = 2
-_FIRST_PAUSE_SECONDS: Final = 2.0
-_MAX_REST_SECONDS: Final = 10.0
-"""After an answer, the server rests for as long as it took, at most this long."""
+BLOCK: Final = 128
+"""Steps of one query. A small query delays live ones less, and the answer to a fleet's shared query stays small."""
 _LONG: Final = 3600.0
 """Seconds until the deadline of a query; the source's own timeout is shorter."""
 
@@ -67,23 +56,10 @@ class Recording(NamedTuple):
 
 
 class Fetcher:
-    """Fetches from any number of Prometheus servers. It belongs to one thread."""
+    """Fetches from any number of Prometheus servers, one query after another."""
 
-    def __init__(
-        self,
-        servers: Mapping[str, Server],
-        clock: Clock,
-        progress: Callable[[float], object] = lambda _: None,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
-        """`progress` is called with the share that is fetched, which falls when more turns out to be needed."""
+    def __init__(self, servers: Mapping[str, Server], clock: Clock) -> None:
         self._servers, self._clock = servers, clock
-        self._progress, self._sleep = progress, sleep
-        self._done = self._total = 0
-        self._rests: dict[str, float] = {}
-        """Seconds before the next query to each server that has answered."""
-        self._most_steps: dict[Question, int] = {}
-        """Of one query, where a larger one was too large or too late."""
 
     def now(self) -> datetime:
         """The time, after which there is nothing to fetch."""
@@ -94,52 +70,17 @@ class Fetcher:
 
         The answer to a question that the server refuses is the refusal. Raises PastError if a server fails.
         """
-        questions = list(dict.fromkeys(questions))
-        self._total += span.count * len(questions)
         return {
-            question: Recording([block for part in parts(span) for block in self._blocks(question, part)])
+            question: Recording([Block(part.count, self._request(question, part)) for part in parts(span)])
             for question in questions
         }
 
-    def _blocks(self, question: Question, part: Grid) -> Iterator[Block]:
-        """Fetch a part of the time, in halves if it is too much for the server at a time."""
-        if part.count <= self._most_steps.get(question, BLOCK):
-            answer = self._request(question, part)
-            is_too_large = isinstance(answer, QueryFailure) and answer.outcome is Outcome.TOO_LARGE
-            if not is_too_large or part.count <= MIN_STEPS:
-                self._done += part.count
-                self._progress(self._done / self._total)
-                yield Block(part.count, answer)
-                return
-            self._most_steps[question] = max(MIN_STEPS, part.count // 2)
-        half = part.count // 2
-        yield from self._blocks(question, replace(part, count=half))
-        yield from self._blocks(question, replace(part, first=part.first + half, count=part.count - half))
-
     def _request(self, question: Question, part: Grid) -> RangeResult | QueryFailure:
-        """The answer, or the refusal. Raises PastError if the server fails.
-
-        A server that has answered before may be overloaded, so it is asked again after a pause, and then for less.
-        """
-        name, pause = question.prometheus, _FIRST_PAUSE_SECONDS
-        has_answered, is_smallest = name in self._rests, part.count <= MIN_STEPS
-        tries = 1 if not has_answered else _MAX_TRIES if is_smallest else _TRIES_BEFORE_HALVING
-        while True:
-            self._sleep(self._rests.get(name, 0.0))
-            began = self._clock.monotonic()
-            answer = self._servers[name].range(question.expr, part, began + _LONG)
-            if not isinstance(answer, QueryFailure):
-                self._rests[name] = min(self._clock.monotonic() - began, _MAX_REST_SECONDS)
-                return answer
-            if answer.outcome not in (Outcome.FAILED, Outcome.LATE):
-                return answer
-            tries -= 1
-            if tries == 0 and has_answered and not is_smallest:
-                return structs.replace(answer, outcome=Outcome.TOO_LARGE)
-            if tries == 0:
-                raise PastError(answer.message)
-            self._sleep(pause)
-            pause *= 2
+        """The answer, or the refusal. Raises PastError if the server fails: it may be overloaded."""
+        answer = self._servers[question.prometheus].range(question.expr, part, self._clock.monotonic() + _LONG)
+        if isinstance(answer, QueryFailure) and answer.outcome in (Outcome.FAILED, Outcome.LATE):
+            raise PastError(f"{answer.message}; try again later, or for a shorter time (--since)")
+        return answer
 
 
 def parts(span: Grid) -> Sequence[Grid]:

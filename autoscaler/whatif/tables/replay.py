@@ -6,8 +6,8 @@ from typing import Final
 
 from autoscaler.layout import BOLD, RED, Screen, Table
 from autoscaler.text import clean, count
-from autoscaler.whatif.documents.measured import fit_text, measure_rows, start_up_text
-from autoscaler.whatif.documents.replay import ReplayDocument
+from autoscaler.whatif.compare.document import ReplayDocument
+from autoscaler.whatif.compare.rows import fit_text, measure_rows, start_up_text
 from autoscaler.whatif.past.past import FindingKind, span
 
 _MAX_FINDINGS: Final = 20
@@ -17,9 +17,8 @@ def replay_lines(replay: ReplayDocument, screen: Screen) -> Iterator[str]:
     """The replay of one autoscaler."""
     yield screen.paint(BOLD, f"{clean(replay.name)}: {_time(replay.since)} to {_time(replay.until)}")
     part = replay.part
-    if part is not None:
-        begin, end = _time(part.begin), _time(part.end)
-        yield f"  from the {clean(part.origin)}: {count(part.cycles, 'cycle')}, {begin} to {end}"
+    begin, end = _time(part.begin), _time(part.end)
+    yield f"  from the {clean(part.origin)}: {count(part.cycles, 'cycle')}, {begin} to {end}"
     if replay.compared:
         yield f"  {replay.same:,} of {replay.compared:,} recorded decisions are the same when decided again"
     colour = RED if replay.fit is not None and not replay.fit.holds else ""

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.model import Behavior
-from autoscaler.whatif.compare.comparison import Comparison
-from autoscaler.whatif.documents.replay import replay_document
+from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.past.past import Cycle
 from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import scaler
@@ -18,7 +17,7 @@ from tests.whatif.pasts import Life, compared, shop, shop_past
 AT_ONCE = timedelta(0)
 
 
-def checked(*lives: Life) -> Comparison:
+def checked(*lives: Life) -> ReplayDocument:
     cycles = [cycle for life in lives for cycle in life.cycles]
     return compared(cycles, Candidate("same", cycles[0].scaler), start_up=AT_ONCE)
 
@@ -34,7 +33,7 @@ def test_a_simulation_that_comes_to_what_was_fits() -> None:
     assert found.fit is not None
     assert found.fit.holds
     assert found.fit.simulated_instance_hours == pytest.approx(found.fit.instance_hours)
-    assert len(replay_document(found).candidates) == 2
+    assert len(found.candidates) == 2
 
 
 def test_a_start_up_time_that_the_record_shows_is_used_from_its_first_cycle_on() -> None:

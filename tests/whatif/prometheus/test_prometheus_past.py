@@ -91,7 +91,7 @@ def source(server: PrometheusServer) -> Iterator[Prometheus]:
 
 @pytest.fixture
 def fetcher(source: Prometheus) -> Fetcher:
-    return Fetcher({"default": source, "long": source}, SystemClock(), sleep=lambda _: None)
+    return Fetcher({"default": source, "long": source}, SystemClock())
 
 
 def read(fetcher: Fetcher, autoscaler: Autoscaler = WEB, **more: Any) -> Read:
@@ -165,5 +165,5 @@ def test_configurations_with_different_metrics_are_compared(fetcher: Fetcher) ->
     assert next(past.cycles()).scaler.metrics == (LOAD, QUEUE)
     found = compare(past, [Candidate(each.name, each) for each in (other, WEB)], BEGIN, END)
     assert not [each for each in found.findings if each.kind is FindingKind.UNKNOWN]
-    assert all(max(course.size) > 1 for course in found.courses[1:])
+    assert all(max(each or 0 for each in sizes) > 1 for sizes in found.series.sizes[1:])
     assert found.fit is None

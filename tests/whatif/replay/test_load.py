@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.model import MetricSpec, MetricType, Observation, TargetType
-from autoscaler.whatif.documents.measured import measure_rows
-from autoscaler.whatif.documents.replay import replay_document
+from autoscaler.whatif.compare.rows import measure_rows
 from autoscaler.whatif.past.past import Cycle, FindingKind
 from autoscaler.whatif.replay.load import unconserved
 from autoscaler.whatif.replay.replay import Candidate
@@ -50,7 +49,7 @@ def test_with_a_queue_the_unserved_demand_is_unknown() -> None:
     mail = scaler(asking("mail_queue_length"), maximum=6)
     seen = Observation(state(3), (value(200_000),))
     cycles = [Cycle(NOW + number * timedelta(seconds=15), seen, mail) for number in range(4)]
-    document = replay_document(compared(cycles, Candidate("new", mail)))
+    document = compared(cycles, Candidate("new", mail))
     assert [each.kind for each in document.findings] == [FindingKind.LOAD]
     assert {each.measures.unserved for each in document.candidates} == {None}
     rows = {row.title: row.cells for row in measure_rows(document)}

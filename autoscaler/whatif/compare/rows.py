@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Final
 
 from autoscaler.quantity import format_duration, format_seconds
+from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.compare.measures import Measures, hours_text
-from autoscaler.whatif.documents.replay import ReplayDocument
 from autoscaler.whatif.replay.start_up import TimeSource
 
 _UNKNOWN: Final = "unknown"

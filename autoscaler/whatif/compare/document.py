@@ -1,13 +1,13 @@
 """The result of a replay: measures and findings of its candidates, and series for the picture."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil, isfinite
-from typing import Final
+from typing import Any, Final
 
 from autoscaler.document import Document
 from autoscaler.view.thinning import thinned_places
-from autoscaler.whatif.compare.comparison import Comparison, Part
 from autoscaler.whatif.compare.fit import Fit
 from autoscaler.whatif.compare.measures import Measures, measures, places_in_force
 from autoscaler.whatif.past.past import Finding
@@ -41,13 +41,24 @@ class CandidateDocument(Document):
     measures: Measures
 
 
+@dataclass(slots=True)
+class Part:
+    """Successive cycles from one source."""
+
+    origin: str
+    """As in Past."""
+    begin: datetime
+    end: datetime
+    cycles: int = 0
+
+
 class ReplayDocument(Document):
     """The replay of one autoscaler."""
 
     name: str
     since: datetime
     until: datetime
-    part: Part | None
+    part: Part
     """The cycles and their source."""
     same: int
     """How many recorded decisions were the same, bit for bit, when they were decided again."""
@@ -73,28 +84,40 @@ class ReplayList(Document):
     replays: tuple[ReplayDocument, ...]
 
 
-def replay_document(found: Comparison, most: int = MAX_POINTS) -> ReplayDocument:
-    """Return the document of a comparison. Its series has about `most` points in time."""
-    courses = () if found.is_refused else found.courses
-    return ReplayDocument.of(
-        found,
-        candidates=tuple([_candidate(course, found) for course in courses]),
-        findings=tuple(found.findings[:MAX_FINDINGS]),
-        more_findings=max(0, len(found.findings) - MAX_FINDINGS),
-        series=_series(found.demand if courses else Demand(), courses, most),
+def replay_document(
+    courses: Sequence[Course],
+    demand: Demand,
+    findings: Sequence[Finding],
+    fit: Fit | None,
+    *,
+    demand_is_known: bool,
+    **others: Any,
+) -> ReplayDocument:
+    """Return the document of the real sizes and the candidates. `others`: the fields that are given as they are.
+
+    `findings`: in order of time. `demand_is_known`: False: a metric is no load. Its series has about MAX_POINTS times.
+    """
+    if fit is not None and not fit.holds:
+        courses, demand = (), Demand()
+    return ReplayDocument(
+        fit=fit,
+        candidates=tuple(
+            [
+                CandidateDocument(label=each.label, measures=measures(each, demand, is_known=demand_is_known))
+                for each in courses
+            ]
+        ),
+        findings=tuple(findings[:MAX_FINDINGS]),
+        more_findings=max(0, len(findings) - MAX_FINDINGS),
+        series=_series(demand, courses),
+        **others,
     )
 
 
-def _candidate(course: Course, found: Comparison) -> CandidateDocument:
-    measured = measures(course, found.demand)
-    known = measured if found.demand_is_known else measured.without_demand()
-    return CandidateDocument(label=course.label, measures=known)
-
-
-def _series(demand: Demand, courses: Sequence[Course], most: int) -> SeriesDocument:
+def _series(demand: Demand, courses: Sequence[Course]) -> SeriesDocument:
     in_force = [places_in_force(course, demand) for course in courses]
     whole = [ceil(needed) if isfinite(needed) else None for needed in demand.needed]
-    places = thinned_places(whole, _turns(demand, courses, in_force), most)
+    places = thinned_places(whole, _turns(demand, courses, in_force), MAX_POINTS)
     times: list[float] = []
     shown: list[int | None] = []  # None: a gap begins
     for place in places:

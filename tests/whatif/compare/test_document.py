@@ -7,49 +7,43 @@ from math import nan
 
 import pytest
 
-from autoscaler.whatif.compare.comparison import Comparison
-from autoscaler.whatif.documents.measured import measure_rows
-from autoscaler.whatif.documents.replay import MAX_FINDINGS, ReplayList, replay_document
+from autoscaler.errors import PastError
+from autoscaler.whatif.compare.document import MAX_FINDINGS, ReplayDocument, ReplayList
+from autoscaler.whatif.compare.rows import measure_rows
 from autoscaler.whatif.past.past import Finding, FindingKind
-from autoscaler.whatif.replay.course import AS_IT_WAS, UNKNOWN, Course
-from autoscaler.whatif.replay.demand import Demand
+from autoscaler.whatif.replay.course import AS_IT_WAS, UNKNOWN
 from autoscaler.whatif.replay.replay import Candidate
 from tests.decide.build import NOW
 from tests.replaced import replace
-from tests.whatif.courses import course, curve, seconds, swinging
+from tests.whatif.courses import course, curve, made_up, seconds, swinging
 from tests.whatif.pasts import Listed, compared, shop, shop_past
 
 LOWER = Candidate("lower.yaml", replace(shop(), max_replicas=5))
 
 
 @cache
-def usual() -> Comparison:
+def usual() -> ReplayDocument:
     """Two hours, with a lower maximum."""
     return compared(shop_past(swinging, 480), LOWER)
 
 
-def made_up(demand: Demand, *courses: Course, findings: list[Finding] | None = None) -> Comparison:
-    return Comparison("web", NOW, NOW + seconds(60), courses, demand=demand, findings=findings or [])
-
-
-def rows(found: Comparison) -> dict[str, tuple[str, ...]]:
+def rows(found: ReplayDocument) -> dict[str, tuple[str, ...]]:
     """Title -> cells."""
-    return {row.title: row.cells for row in measure_rows(replay_document(found))}
+    return {row.title: row.cells for row in measure_rows(found)}
 
 
 def test_the_recorded_sizes_and_each_candidate_are_side_by_side() -> None:
-    document = replay_document(usual())
+    document = usual()
     assert [each.label for each in document.candidates] == [AS_IT_WAS, "lower.yaml"]
     was, lower = (each.measures for each in document.candidates)
     assert lower.instance_hours < was.instance_hours
     assert lower.unserved > was.unserved  # type: ignore[operator]  # both are known
     assert (document.same, document.compared) == (480, 480)
-    assert document.part is not None
     assert document.part.cycles == 480
 
 
 def test_the_document_is_read_back_from_its_json() -> None:
-    found = ReplayList(replays=(replay_document(usual()),))
+    found = ReplayList(replays=(usual(),))
     text = found.model_dump_json()
     assert ReplayList.model_validate_json(text) == found
     measures = json.loads(text)["replays"][0]["candidates"][0]["measures"]
@@ -58,7 +52,7 @@ def test_the_document_is_read_back_from_its_json() -> None:
 
 
 def test_every_series_has_one_item_for_each_time() -> None:
-    series = replay_document(usual()).series
+    series = usual().series
     assert {len(series.load), *map(len, series.sizes)} == {len(series.at)}
     assert len(series.sizes) == 2
 
@@ -70,7 +64,7 @@ def test_the_series_has_the_sizes_of_each_course() -> None:
 
 def test_a_gap_is_drawn_as_a_gap() -> None:
     """A line across it would claim knowledge."""
-    document = replay_document(compared(shop_past(swinging, 480, silent=range(100, 200)), LOWER))
+    document = compared(shop_past(swinging, 480, silent=range(100, 200)), LOWER)
     series = document.series
     begin = series.at.index(NOW + seconds(100 * 15))
     assert series.load[begin] is None
@@ -80,7 +74,7 @@ def test_a_gap_is_drawn_as_a_gap() -> None:
 
 
 def test_an_outage_is_unknown_and_not_zero() -> None:
-    document = replay_document(compared(shop_past(swinging, 480, failing=range(100, 110)), LOWER))
+    document = compared(shop_past(swinging, 480, failing=range(100, 110)), LOWER)
     assert document.series.load[document.series.at.index(NOW + seconds(105 * 15))] is None
 
 
@@ -90,7 +84,7 @@ def test_a_week_is_thinned_and_keeps_every_change_of_size() -> None:
     needed = [4.0] * 40_320
     needed[12_345] = 30
     sizes = [4 + number // 2_000 % 3 for number in range(40_320)]
-    series = replay_document(made_up(curve(needed), course(sizes))).series
+    series = made_up(curve(needed), course(sizes)).series
     assert 1_500 < len(series.at) <= 2_000
     assert {NOW + seconds(15 * number) for number in range(2_000, 40_320, 2_000)} <= set(series.at)
     assert max(each for each in series.load if each is not None) == 30
@@ -99,15 +93,13 @@ def test_a_week_is_thinned_and_keeps_every_change_of_size() -> None:
 def test_findings_are_bounded() -> None:
     """A replay by another version may have one in every cycle."""
     findings = [Finding(NOW, NOW, FindingKind.RELOAD, "") for _ in range(MAX_FINDINGS + 7)]
-    document = replay_document(made_up(curve([2, 2]), course([2, 3]), findings=findings))
+    document = made_up(curve([2, 2]), course([2, 3]), findings=findings)
     assert (len(document.findings), document.more_findings) == (MAX_FINDINGS, 7)
 
 
-def test_a_past_without_a_cycle_has_no_figures() -> None:
-    document = replay_document(compared(Listed([]), LOWER))
-    assert document.series.at == ()
-    assert {each.measures.unserved for each in document.candidates} == {None}
-    assert {cell for row in measure_rows(document) for cell in row.cells} >= {"unknown", "0"}
+def test_a_past_without_a_cycle_is_an_error() -> None:
+    with pytest.raises(PastError, match="'web': no cycle is known from"):
+        compared(Listed([]), LOWER)
 
 
 def test_instance_hours_are_compared_over_the_same_length_of_time() -> None:

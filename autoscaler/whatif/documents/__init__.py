@@ -1,1 +1,0 @@
-"""What is shown of a comparison, as typed values for the terminal, programs and the report."""
