@@ -1,5 +1,6 @@
 """Chooses where the past of an autoscaler is read from: the state, or Prometheus."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,7 +41,7 @@ def past_of(
     """Return the past of an autoscaler from `since` to `until`, from the state or from `--prometheus`.
 
     `others`: other configurations of it, whose metrics Prometheus is asked for, too. Everything from Prometheus is
-    fetched before this returns, and stderr says so. Raises PastError, StateError.
+    fetched before this returns, and a terminal says so. Raises PastError, StateError.
     """
     if sources.archive is None:
         return _from_prometheus(sources, scaler, others, since, until)
@@ -62,7 +63,8 @@ def _from_prometheus(
     if prometheus is not None and prometheus not in settings.prometheus:
         hint = suggest(prometheus, settings.prometheus)
         raise PastError(f"{settings.path} has no prometheus {prometheus[:64]!r}; {hint}")
-    typer.echo(f"{clean(scaler.name)}: its past is fetched from Prometheus", err=True)
+    if sys.stderr.isatty():  # it may take minutes
+        typer.echo(f"{clean(scaler.name)}: its past is fetched from Prometheus", err=True)
     clock = SystemClock()
     servers = {name: Prometheus(name, source, clock) for name, source in settings.prometheus.items()}
     try:
