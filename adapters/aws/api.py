@@ -46,7 +46,7 @@ class AwsApi:
         self._session = _session(name, settings)
         self.region: Final[str] = _region(name, settings, self._session)
         bundle = self._session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")  # as botocore
-        self._http_client = HttpClient(bundle or True, self._until_deadline)
+        self._http_client = HttpClient(bundle or None, self._until_deadline)
         self._session.register("before-send", self._http_client.send)
         self._making = (
             threading.Lock()

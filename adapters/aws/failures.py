@@ -9,21 +9,17 @@ from typing import Final
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
-    ConnectTimeoutError,
     CredentialRetrievalError,
-    EndpointConnectionError,
-    HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
-    ProxyConnectionError,
     RefreshWithMFAUnsupportedError,
     SSOError,
 )
 
 from adapters.aws.errors import Busy, InProgress, OutcomeUnknown, Throttled
 from autoscaler.target import TargetError, TargetForbidden, TargetNotFound, TargetRefused, TargetUnavailable
-from autoscaler.target.http import Dropped, HttpError
+from autoscaler.target.http import HttpError, Interrupted, TlsFailed, Unreachable
 
 _THROTTLED: Final = frozenset(
     {
@@ -80,7 +76,6 @@ _REFUSED: Final = frozenset(
 )
 _NOT_FOUND: Final = ("not found", "No active Lifecycle Action")
 """Parts of the messages for a group, an instance and a lifecycle action that do not exist."""
-_NEVER_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 _DETAIL_LENGTH: Final = 300
 
 
@@ -94,19 +89,18 @@ def failure(where: str, error: Exception, *, expired: bool, write: bool) -> Targ
             f"{where}: no usable credentials ({type(error).__name__}); give the daemon some, by a profile, the "
             f"environment or the machine's role{nothing}"
         )
-    if isinstance(error, _NEVER_SENT):
-        why = "the cycle's deadline has passed" if expired else _first_line(str(error))
-        return Busy(f"{where}: {why}{nothing}")
+    if isinstance(error, Unreachable | TlsFailed):
+        return Busy(f"{where}: {error}{nothing}")
     if write:
         return OutcomeUnknown(
             f"{where}: no usable answer came; whether the size was set is unknown until the next cycle"
         )
     if expired:
         return TargetUnavailable(f"{where}: no answer before the cycle's deadline")
-    if isinstance(error, HTTPClientError) and isinstance(cause := error.kwargs.get("error"), HttpError):
-        if isinstance(cause, Dropped):  # an idle connection, as a load balancer ends it
-            return Busy(f"{where}: {cause}")
-        return TargetUnavailable(f"{where}: {cause}; is there an AWS endpoint behind `endpointUrl`?")
+    if isinstance(error, Interrupted):  # also an idle connection, which a load balancer ends
+        return Busy(f"{where}: {error}")
+    if isinstance(error, HttpError):
+        return TargetUnavailable(f"{where}: {error}; is there an AWS endpoint behind `endpointUrl`?")
     if isinstance(error, BotoCoreError):
         return Busy(f"{where}: {_first_line(str(error))}")
     return TargetUnavailable(  # botocore's parser fails in several ways; their texts repeat the answer

@@ -39,24 +39,16 @@ _PIECE: Final = 2**14
 """Bytes of one send: TLS's largest record. Python applies the time-out to each."""
 
 
-def bounded(
-    base: Any,
-    left: Left,
-    *,
-    dial: Dial | None = None,
-    left_to_connect: Left | None = None,
-    largest: int | None = None,
-) -> Any:
+def bounded(base: Any, left: Left, *, dial: Dial | None = None, left_to_connect: Left | None = None) -> Any:
     """Return a subclass of urllib3's connection class `base` with a deadline, at which it raises TimeoutError.
 
     It raises Unreachable when it cannot connect, or not within `left_to_connect` seconds (default: `left`), and Dropped
     when a connection that has served an exchange ends before the next answer begins.
-    `largest`: received bytes of an answer, headers included; beyond, it raises TooLarge.
     """
     soon = left_to_connect or left
 
     class Bounded(base):  # type: ignore[misc] # the base class is the caller's
-        response_class = _reply(left, largest)
+        response_class = _reply(left)
         _kept = False
         """Whether it has answered a request."""
 
@@ -86,13 +78,13 @@ def bounded(
     return Bounded
 
 
-def _reply(left: Left, largest: int | None) -> type[http.client.HTTPResponse]:
+def _reply(left: Left) -> type[http.client.HTTPResponse]:
     """Return the class of answers that are read until the deadline."""
 
     class Reply(http.client.HTTPResponse):
         def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
             super().__init__(sock, *args, **options)
-            self._wire = UntilDeadline(self.fp.detach(), sock, left, largest)
+            self._wire = UntilDeadline(self.fp.detach(), sock, left)
             self.fp = io.BufferedReader(self._wire)
 
         def begin(self) -> None:
@@ -165,11 +157,11 @@ def _in_time(connection: socket.socket, left: Left) -> socket.socket:
 class UntilDeadline(io.RawIOBase):
     """Reads a socket, each read bounded by the deadline and all reads by a number of bytes."""
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left, largest: int | None = None) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Left) -> None:
         self._raw = raw
         self._sock = sock
         self._left = left
-        self._largest = largest
+        self._largest: int | None = None
         self._count = 0
 
     def readable(self) -> bool:
@@ -188,13 +180,12 @@ class UntilDeadline(io.RawIOBase):
 
     @contextmanager
     def bounded_by(self, size: int) -> Iterator[None]:
-        """Lower the bound to this many bytes within the context."""
-        whole = self._largest
-        self._largest = size if whole is None else min(size, whole)
+        """Bound what is read, since the connection began, to this many bytes within the context."""
+        self._largest = size
         try:
             yield
         finally:
-            self._largest = whole
+            self._largest = None
 
     def close(self) -> None:
         """Close the socket's file too."""

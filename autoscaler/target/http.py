@@ -22,8 +22,8 @@ from autoscaler.net import (
     on_this_machine,
 )
 from autoscaler.net.answer import beginning, decoded
-from autoscaler.net.connection import Dial, Left, bounded
-from autoscaler.net.secrets import Secrets, of_headers, of_proxies
+from autoscaler.net.connection import Dial, Left
+from autoscaler.net.secrets import Secrets
 from autoscaler.target.addresses import Addresses, NextAddress, cannot_serve
 
 if TYPE_CHECKING:
@@ -49,12 +49,9 @@ __all__ = [
     "Unreachable",
     "WithoutTls",
     "beginning",
-    "bounded",
     "cannot_serve",
     "decoded",
     "in_mib",
-    "of_headers",
-    "of_proxies",
     "on_this_machine",
 ]
 
