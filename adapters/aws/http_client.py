@@ -45,8 +45,7 @@ class HttpClient:
         try:
             session = self._idle.pop()
         except IndexError:
-            share = lambda: _CONNECT_SHARE  # noqa: E731
-            session = Session(self._tls, largest=MAX_ANSWER, environment=True, compressed=False, connect_share=share)
+            session = self._open()
         try:
             answer = session.request(
                 str(request.method),
@@ -59,9 +58,18 @@ class HttpClient:
         finally:
             self._idle.append(session)
         _check(answer)
-        made = AWSResponse(request.url, answer.status_code, answer.headers, answer.raw)
-        made._content = answer.content  # noqa: SLF001 - botocore keeps what it has read there
+        made = AWSResponse(request.url, answer.status_code, dict(answer.headers), answer.raw)  # type: ignore[arg-type]  # it takes any mapping
+        made._content = answer.content  # type: ignore[attr-defined]  # noqa: SLF001 - botocore keeps there what it has read
         return made
+
+    def _open(self) -> Session:
+        return Session(
+            self._tls,
+            largest=MAX_ANSWER,
+            environment=True,
+            compressed=False,
+            connect_share=lambda: _CONNECT_SHARE,
+        )
 
     def close(self) -> None:
         """Close idle connections."""

@@ -7,9 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from adapters.process.file_lock import FileLock, HeldError
 from adapters.process.procfs import Identity
-from autoscaler.target import files
+from autoscaler.target import FileLock, HeldError, files
 
 _MAX_BYTES = 64 * 2**20
 """Bytes of the records. A thousand workers take 400 KB."""

@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from adapters.process.file_lock import FileLock, HeldError
 from adapters.process.records import Pool, RecordsError, StillKeptError
-from autoscaler.target import files
+from autoscaler.target import FileLock, HeldError, files
 
 _MODE: Final = 0o644
 """Prometheus runs as another user."""

@@ -3,7 +3,6 @@
 PostgreSQL is backed up with its own tools; `end_copied` ends what a restored database believes.
 """
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from autoscaler.errors import StateError
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.daemons import read_leader
-from autoscaler.record.database import Database, FileLock, driver_of, opened
+from autoscaler.record.database import Database, driver_of, lock_file, opened
 from autoscaler.record.fence import begin_generation
 from autoscaler.record.folder import open_private, remove_database, sync
 from autoscaler.record.lease import free, new_token
@@ -29,8 +28,6 @@ _PARTIAL: Final = ".partial"
 """Suffix of a backup's name until the backup is complete: a killed command leaves nothing that looks like one."""
 _NEW: Final = ".new"
 """Suffix of a restored state's name until the state is complete."""
-_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
-"""Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
                 f"{databases.place(where)} has no autoscaler; name the right state with --config.file or "
                 "$STATE_DIRECTORY, or write this one with --empty"
             )
-        _put_in_place(partial, file)
+        partial.replace(file)
         sync(file.parent)
     return contents
 
@@ -94,7 +91,7 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
     path = Path(os.path.realpath(str(where.database)))  # of a symbolic link: the file on the other disk
     new = path.with_name(path.name + _NEW)
     with ExitStack() as leaving, _os_errors(f"{databases.place(where)} cannot be written"):
-        leaving.callback(FileLock(where).release)
+        leaving.callback(lock_file(where).release)
         if path.exists() and not replacing:
             raise StateError(f"{databases.place(where)} already holds a state; replace it with --replace")
         remove_database(new)
@@ -186,17 +183,6 @@ def _copy(source: URL, target: Path) -> Contents:
         driver.execute("PRAGMA journal_mode=DELETE").fetchall()  # everything is in one file
     sync(target)
     return contents
-
-
-def _put_in_place(partial: Path, file: Path) -> None:
-    """Give a complete file its name. Raises OSError, also if a file of that name exists now."""
-    try:
-        file.hardlink_to(partial)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        partial.replace(file)
 
 
 def _contents_of(connection: Connection) -> Contents:

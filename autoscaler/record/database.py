@@ -5,22 +5,22 @@ survives kill -9 and, if the disk honours fsync, a loss of power. This costs at 
 commit. NORMAL would also survive kill -9, but could lose the last commits in a loss of power.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from autoscaler.errors import StateError
+from autoscaler.net.file_lock import FileLock, HeldError
 from autoscaler.record.fair_lock import FairLock
-from autoscaler.record.folder import make_private, make_private_folder, open_private
+from autoscaler.record.folder import make_private, make_private_folder
 
 _FORMS: Final = "expected sqlite:////a/file.db or postgresql://user@host/database"
 _BUSY_SECONDS: Final = 5.0
@@ -306,46 +306,23 @@ def _first_line(error: object) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-class FileLock:
-    """Prevents a second daemon on one SQLite file: both would scale the same targets.
+def lock_file(url: URL) -> FileLock:
+    """Keep a second daemon from one SQLite file until the lock is released: both would scale the same targets.
 
-    The kernel releases the lock when the process ends. On PostgreSQL several daemons use the state (`lease`).
+    Raises StateError if another one has it. On PostgreSQL several daemons use the state (`lease`).
     """
-
-    def __init__(self, url: URL) -> None:
-        path = Path(f"{url.database}.lock")
-        self.path: Final = path
-        try:
-            make_private_folder(path.parent)
-            self._file: TextIO = os.fdopen(open_private(path), "a+", encoding="ascii")
-        except OSError as error:
-            raise unusable_folder(url, path.parent, str(error.strerror)) from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            owner = self._file.read().strip() or "unknown"
-            self._file.close()
-            raise StateError(
-                f"{place(url)} is in use by another daemon (pid {owner}); stop that one, or give this one a state "
-                "(state.url) and targets of its own, because two daemons do not share a target"
-            ) from None
-        try:
-            self._file.truncate(0)
-            self._file.write(f"{os.getpid()}\n")
-            self._file.flush()
-        except OSError as error:
-            with suppress(OSError):  # closing tries to write it once more
-                self._file.close()
+    path = Path(f"{url.database}.lock")
+    try:
+        make_private_folder(path.parent)
+        return FileLock.take(path, 0o600)
+    except HeldError as held:
+        raise StateError(
+            f"{place(url)} is in use by another daemon (pid {held.holder}); stop that one, or give this one a state "
+            "(state.url) and targets of its own, because two daemons do not share a target"
+        ) from None
+    except OSError as error:
+        if error.filename is None:  # the file is there, and cannot be written
             raise StateError(
                 f"{place(url)}: {path} cannot be written: {error.strerror}; free some space on its disk"
             ) from None
-
-    def identity(self) -> tuple[int, int]:
-        """Return device and inode of the file that is locked, whatever is at its path now."""
-        found = os.fstat(self._file.fileno())
-        return found.st_dev, found.st_ino
-
-    def release(self) -> None:
-        """Release the lock."""
-        self._file.close()
+        raise unusable_folder(url, path.parent, str(error.strerror)) from None

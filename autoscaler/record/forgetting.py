@@ -16,7 +16,7 @@ from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.ages import age_of, read_database_time
 from autoscaler.record.daemons import read_leader
-from autoscaler.record.database import Database, FileLock, opened
+from autoscaler.record.database import Database, lock_file, opened
 from autoscaler.record.entries import SPEC
 from autoscaler.record.housekeeping import delete_all_of
 from autoscaler.record.locks import Lock, wait_for
@@ -60,7 +60,7 @@ def forget(url: str | None, state_dir: Path, name: str, moment: Moment) -> Seque
 def _is_unused(where: URL, leaving: ExitStack) -> bool:
     """Return whether no daemon uses an SQLite state. If none does, none can start until `leaving` ends."""
     try:
-        leaving.callback(FileLock(where).release)
+        leaving.callback(lock_file(where).release)
     except StateError:
         return False
     return True

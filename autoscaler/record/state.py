@@ -15,7 +15,7 @@ from autoscaler.record import versions
 from autoscaler.record.archive import Archive
 from autoscaler.record.claims import Claims, Owner
 from autoscaler.record.daemons import new_process, sessions_of
-from autoscaler.record.database import ANSWER, Database, FileLock, Readers
+from autoscaler.record.database import ANSWER, Database, Readers, lock_file
 from autoscaler.record.entries import Key
 from autoscaler.record.fence import begin_generation, next_epoch
 from autoscaler.record.housekeeping import Housekeeper, Retention
@@ -82,7 +82,7 @@ class State:
         with ExitStack() as closing:
             if where.get_backend_name() != "sqlite":
                 return cls._open_shared(where, retention, clock or SystemClock(), options or LeaseOptions(), closing)
-            lock = FileLock(where)
+            lock = lock_file(where)
             closing.callback(lock.release)
             database = Database(where)
             closing.callback(database.close)

@@ -3,15 +3,13 @@
 import os
 import sqlite3
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlalchemy import URL
 
 from autoscaler.errors import StateError
-from autoscaler.record.database import FileLock, state_errors
-
-_Identity: TypeAlias = tuple[int, int]
-"""Device and inode."""
+from autoscaler.net.file_lock import FileLock, is_at
+from autoscaler.record.database import state_errors
 
 
 class StateFiles:
@@ -24,28 +22,20 @@ class StateFiles:
         with state_errors(url):
             self._open: Final = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, check_same_thread=False)
             self._open.execute("SELECT 1 FROM sqlite_master").fetchall()
-        self._known: Final[dict[Path, _Identity]] = {lock.path: lock.identity()}
+        self._lock: Final = lock
         paths = (Path(str(url.database)), *[Path(f"{database}{suffix}") for suffix in ("-wal", "-shm")])
-        self._known.update({path: _identity(path) for path in paths if path.exists()})
+        self._known: Final = {path: path.stat() for path in paths if path.exists()}
 
     def require_same(self) -> None:
         """Raise StateError if a file was moved, deleted or replaced. It works again when the file is put back."""
-        for path, known in self._known.items():
-            try:
-                same = _identity(path) == known
-            except OSError:
-                same = False
-            if not same:
-                raise StateError(
-                    f"the state's file {path} was moved, deleted or replaced while the daemon uses it, so nothing is "
-                    "committed and no size is written; put the file back, or restart the daemon"
-                )
+        gone = [self._lock.path] if not self._lock.in_place else []
+        gone += [path for path, known in self._known.items() if not is_at(path, known)]
+        if gone:
+            raise StateError(
+                f"the state's file {gone[0]} was moved, deleted or replaced while the daemon uses it, so nothing is "
+                "committed and no size is written; put the file back, or restart the daemon"
+            )
 
     def close(self) -> None:
         """Close the file."""
         self._open.close()
-
-
-def _identity(path: Path) -> _Identity:
-    found = path.stat()
-    return found.st_dev, found.st_ino

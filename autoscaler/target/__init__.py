@@ -38,6 +38,7 @@ from autoscaler.model import (
 )
 from autoscaler.moment import Moment
 from autoscaler.net import files, programs
+from autoscaler.net.file_lock import FileLock, HeldError
 from autoscaler.quantity import Milli
 from autoscaler.target.fields import (
     MAX_DURATION,
@@ -89,8 +90,10 @@ __all__ = [
     "Duration",
     "ExistingFile",
     "ExistingPath",
+    "FileLock",
     "ForgetfulMemory",
     "Held",
+    "HeldError",
     "Hold",
     "HoldReason",
     "Instance",

@@ -48,14 +48,19 @@ class FileLock:
     @property
     def in_place(self) -> bool:
         """Return whether the held file is still the one at its path: a removed one keeps no other process away."""
-        try:
-            return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
-        except OSError:
-            return False
+        return is_at(self.path, os.fstat(self._file.fileno()))
 
     def release(self) -> None:
         """Let another process take it. The file stays, because its removal could take it away from the next holder."""
         self._file.close()
+
+
+def is_at(path: Path, known: os.stat_result) -> bool:
+    """Return whether the file at the path is the one with this status."""
+    try:
+        return os.path.samestat(path.stat(), known)
+    except OSError:
+        return False
 
 
 def _opened(path: Path, mode: int) -> int:
