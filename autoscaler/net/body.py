@@ -12,8 +12,6 @@ from autoscaler.net.lookup import positive
 _CHUNK: Final = 2**16
 _GZIP: Final = 31
 """zlib's `wbits` for gzip alone."""
-_MAX_MEMBERS: Final = 1000
-"""Members of one gzip answer. Servers send one; each takes time, even an empty one."""
 _ENCODINGS: Final = {"": False, "identity": False, "gzip": True, "x-gzip": True}
 """Content-Encoding -> whether it is gzip."""
 
@@ -39,52 +37,32 @@ def read_body(raw: Any, largest: int, left: Callable[[], float]) -> bytes:
 
 
 def _read(raw: Any, body: io.BytesIO, largest: int, left: Callable[[], float]) -> None:
-    """Yield the body's pieces. `largest` also bounds the received bytes: they may decompress to nothing."""
+    """Write the body's pieces. `largest` also bounds the received bytes: they may decompress to nothing."""
     encoding = raw.headers.get("Content-Encoding", "").strip().lower()
     packed = _ENCODINGS.get(encoding)
     if packed is None:
         shown = repr(encoding) if len(encoding) <= _MAX_ENCODING else "something else"  # a cut secret is not found
         raise Interrupted(f"its answer is encoded as {shown}; only gzip can be unpacked")
-    unpack = _Gzip() if packed else None
+    unpack = zlib.decompressobj(_GZIP) if packed else None
     received = 0
     while chunk := raw.read1(_CHUNK, decode_content=False):
         received += len(chunk)
-        for piece in unpack.pieces(chunk) if unpack else (chunk,):
+        for piece in _pieces(unpack, chunk) if unpack else (chunk,):
             body.write(piece)
             if max(body.tell(), received) > largest:
                 raise TooLarge(f"answered with more than {in_mib(largest)}")
             positive(left())
-    if unpack is not None and unpack.unfinished:
+    if unpack is not None and received and not unpack.eof:
         raise Interrupted("its answer was cut short")
 
 
-class _Gzip:
-    """Decompresses gzip in pieces."""
-
-    def __init__(self) -> None:
-        self._member: Any = None
-        self._count = 0
-
-    @property
-    def unfinished(self) -> bool:
-        """Return whether the end is missing."""
-        return self._member is not None
-
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the decompressed pieces of these bytes, at least one. Raises Interrupted."""
-        while chunk:
-            if self._member is None:
-                self._begin()
-            try:
-                yield self._member.decompress(chunk, _CHUNK)
-            except zlib.error:
-                raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
-            chunk = self._member.unconsumed_tail
-            if self._member.eof:
-                chunk, self._member = self._member.unused_data, None
-
-    def _begin(self) -> None:
-        self._count += 1
-        if self._count > _MAX_MEMBERS:
-            raise Interrupted(f"its answer is packed in more than {_MAX_MEMBERS} parts")
-        self._member = zlib.decompressobj(_GZIP)
+def _pieces(unpack: Any, chunk: bytes) -> Iterator[bytes]:
+    """Yield the decompressed pieces of these bytes. Raises Interrupted, also for bytes after the end."""
+    while chunk:
+        if unpack.eof:
+            raise Interrupted("its answer is packed in more than one part")
+        try:
+            yield unpack.decompress(chunk, _CHUNK)
+        except zlib.error:
+            raise Interrupted("its answer cannot be unpacked: it is not gzip") from None
+        chunk = unpack.unconsumed_tail or unpack.unused_data

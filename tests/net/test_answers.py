@@ -57,11 +57,10 @@ BOMB = gzip.compress(b" " * 2**24, 1)
         endless(CHUNKED, b"10000\r\n" + b" " * 2**16 + b"\r\n"),
         answering(b" " * (MAX_BYTES + 1)),
         answering(BOMB, GZIP),
-        answering(gzip.compress(b" " * MAX_BYTES) + gzip.compress(b" "), GZIP),
         answering(BOMB, GZIP, "500 Internal Server Error"),
         endless(OK + GZIP + b"\r\n" + gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 10_000),  # empty stored blocks
     ],
-    ids=["endless", "endless chunks", "one byte more", "bomb", "bomb of several parts", "error", "gzip of nothing"],
+    ids=["endless", "endless chunks", "one byte more", "bomb", "error", "gzip of nothing"],
 )
 def test_an_answer_that_is_too_large_is_an_error(session: Session, script: Script) -> None:
     """The bound counts decompressed bytes: 16 KiB may become 16 MiB."""
@@ -119,8 +118,8 @@ def test_the_error_of_a_large_answer_keeps_none_of_it(session: Session) -> None:
             "its answer is encoded as 'deflate'; only gzip can be unpacked",
         ),
         (
-            OK + GZIP + b"\r\n" + gzip.compress(b"") * 10_000,
-            "its answer is packed in more than 1000 parts",
+            OK + GZIP + b"\r\n" + gzip.compress(b"") * 2,
+            "its answer is packed in more than one part",
         ),
         (b"HTTP/1.1 200 OK\r\n" + b"X: %b\r\n" % (b"y" * 2**15) * 90, "its headers are larger than 1 MiB"),
         (b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "answered HTTP 103, an interim answer"),
