@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.record import schema
@@ -14,8 +14,11 @@ _KIND_AND_KEY: Final = (_TABLE.c.kind == bindparam("of")) & (_TABLE.c.key == bin
 
 
 def save(connection: Connection, kind: str, bodies: Mapping[str, bytes]) -> None:
-    """Save these by key."""
-    schema.upsert(connection, _TABLE, [{"kind": kind, "key": key, "body": bodies[key]} for key in sorted(bodies)])
+    """Save these by key, and replace what is there."""
+    remove(connection, kind, sorted(bodies))
+    if bodies:
+        rows = [{"kind": kind, "key": key, "body": bodies[key]} for key in sorted(bodies)]
+        connection.execute(insert(_TABLE), rows)
 
 
 def remove(connection: Connection, kind: str, keys: Collection[str]) -> None:

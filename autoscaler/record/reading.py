@@ -135,7 +135,7 @@ class RecordedAutoscaler:
                 columns = row.columns[DECISION]
                 if point is None or before != (columns, row.spec):
                     before = columns, row.spec
-                    point = series_row(columns, row.at, self._bounds(row.spec))
+                    point = self._point(columns, row.at, row.spec)
                 found[row.number] = point._replace(at=row.at)
         return [found[number] for number in sorted(found)]
 
@@ -145,11 +145,12 @@ class RecordedAutoscaler:
         return None if change is None else self._point_of(change)
 
     def _point_of(self, change: sqlalchemy.Row[Any]) -> SeriesRow:
-        return series_row(columns_of(change), change.at, self._bounds(change.spec))._replace(metrics=(), values=())
+        return self._point(columns_of(change), change.at, change.spec)._replace(metrics=(), values=())
 
-    def _bounds(self, number: int) -> tuple[int, int]:
+    def _point(self, columns: Columns, at: int, number: int) -> SeriesRow:
         scaler = self.spec(number).scaler
-        return scaler.min_replicas, scaler.max_replicas
+        made = decision_from(columns, at, self.name, self.target)
+        return series_row(made, at, (scaler.min_replicas, scaler.max_replicas))
 
     def record(self, row: Row) -> Record:
         """Return the cycle of a row. Raises StateError."""

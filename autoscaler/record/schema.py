@@ -5,32 +5,25 @@ that only this package reads (`binary`).
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import (
-    URL,
     BigInteger,
     Boolean,
     Column,
     Connection,
     Index,
-    Insert,
     Integer,
     Label,
     LargeBinary,
     MetaData,
     Table,
     Text,
-    Update,
     bindparam,
     func,
     select,
     update,
 )
-
-if TYPE_CHECKING:
-    from sqlalchemy.dialects import postgresql, sqlite
 
 VERSION: Final = 15
 """Version of the tables. A state of another version is refused (`versions`)."""
@@ -238,8 +231,6 @@ notice = Table(
 )
 
 _FEW: Final = 500
-_DRIVERS: Final = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite+pysqlite"}
-"""Driver by dialect, which decides the style of a statement's parameters."""
 
 
 def newest_time(table: Table) -> Column[int]:
@@ -259,63 +250,13 @@ def batches(values: Collection[str]) -> Iterator[Sequence[str]]:
         yield in_order[start : start + _FEW]
 
 
-def upsert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert each row, with all columns, or replace the row with the same primary key.
-
-    Calls the driver directly, because SQLAlchemy takes as long for a row's parameters as this program for its values.
-    """
-    if not rows:
-        return
-    statement, names = _upsert(connection.dialect.name, table.name)
-    connection.exec_driver_sql(statement, [tuple(map(row.__getitem__, names)) for row in rows] if names else rows)
-
-
-@cache
-def _upsert(dialect_name: str, table_name: str) -> tuple[str, Sequence[str]]:
-    """Return the statement, and the columns in the order of its parameters; empty if the parameters are named."""
-    table = metadata.tables[table_name]
-    given: dict[str, Any] = {each.name: bindparam(each.name) for each in table.columns if each.default is None}
-    statement = _insert(dialect_name, table).values(given)
-    keys = [column.name for column in table.primary_key]
-    replaced = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
-    return _compiled(dialect_name, statement.on_conflict_do_update(index_elements=keys, set_=replaced))
-
-
 def update_known(connection: Connection, table: Table, known: Sequence[str], rows: Sequence[dict[str, Any]]) -> int:
     """Set the other columns of each row, if the columns `known` have the row's values. Returns how many rows had.
 
-    All rows have the same columns. A value named `before_NAME` is that of the column NAME before. Calls the driver
-    directly, as `upsert`.
+    All rows have the same columns. A value named `before_NAME` is that of the column NAME before.
     """
     if not rows:
         return 0
-    statement, names = _update_known(connection.dialect.name, table.name, tuple(known), tuple(rows[0]))
-    parameters = [tuple(map(row.__getitem__, names)) for row in rows] if names else rows
-    return connection.exec_driver_sql(statement, parameters).rowcount
-
-
-@cache
-def _update_known(
-    dialect_name: str, table_name: str, known: tuple[str, ...], given: tuple[str, ...]
-) -> tuple[str, Sequence[str]]:
-    table = metadata.tables[table_name]
-    values: dict[str, Any] = {name: bindparam(name) for name in given if name not in known}
-    same = [table.c[name.removeprefix("before_")] == bindparam(name) for name in known]
-    return _compiled(dialect_name, update(table).where(*same).values(values))
-
-
-def _compiled(dialect_name: str, statement: Insert | Update) -> tuple[str, Sequence[str]]:
-    """Return the statement for the driver, and the order of its parameters; empty if they are named."""
-    compiled = statement.compile(dialect=URL.create(_DRIVERS[dialect_name]).get_dialect()())
-    return str(compiled), compiled.positiontup or ()
-
-
-def _insert(dialect_name: str, table: Table) -> "postgresql.Insert | sqlite.Insert":
-    """Return the dialect's insert. Imports only the used dialect, because PostgreSQL's takes megabytes."""
-    if dialect_name == "postgresql":
-        from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - see above
-
-        return postgresql.insert(table)
-    from sqlalchemy.dialects import sqlite  # noqa: PLC0415 - see above
-
-    return sqlite.insert(table)
+    same = [table.c[name.removeprefix("before_")] == bindparam(f"known_{name}") for name in known]
+    values = [{f"known_{name}" if name in known else name: value for name, value in row.items()} for row in rows]
+    return connection.execute(update(table).where(*same), values).rowcount

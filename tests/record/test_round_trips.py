@@ -148,8 +148,7 @@ def test_a_target_is_found_by_its_text(one: TargetRef, other: TargetRef) -> None
 @given(values(Decision))
 @patient
 def test_a_point_of_a_chart_equals_its_decision(made: Decision) -> None:
-    """It is read from the same bytes, without decoding the rest."""
-    point = series_row(decision_columns(made), 0, (3, 9))
+    point = series_row(made, 0, (3, 9))
     assert (point.minimum, point.maximum) == (
         3 if made.minimum is None else made.minimum,
         9 if made.maximum is None else made.maximum,

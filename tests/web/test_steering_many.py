@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, ManualControls, Override, Pause
-from autoscaler.record import schema
+from autoscaler.record.kept import save
 from autoscaler.view.verdict import AutoscalerState
 from tests.replaced import replace
 from tests.steering import steer
@@ -101,12 +101,11 @@ def test_a_request_must_say_which_autoscalers_it_changes(
 
 def test_a_failed_request_pauses_no_autoscaler(fleet: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """All are changed in one transaction."""
-    upsert = schema.upsert
 
     def full(connection: Connection, *rest: Any) -> None:
-        upsert(connection, *rest)
+        save(connection, *rest)
         raise StateError("the disk is full")
 
-    monkeypatch.setattr(schema, "upsert", full)
+    monkeypatch.setattr("autoscaler.record.steering.save", full)
     assert fleet.post(PAUSE, {"all": True}).status_code == 503
     assert kept(fleet) == {}
