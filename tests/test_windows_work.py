@@ -58,6 +58,7 @@ def test_the_next_days_windows_are_made_a_few_at_a_time(made: list[datetime]) ->
     assert sum(work) == 2 * _COUNT, "the windows of two more days, each once"
 
 
+@pytest.mark.slow
 def test_many_entries_evict_no_other(made: list[datetime], monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of 16,384 entries made all windows anew in each pass of 17,000."""
 

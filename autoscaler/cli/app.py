@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -84,6 +85,15 @@ _PLAIN: Final[dict[str, Any]] = {
 }
 
 
+@cache  # to make the readers of its options takes longer than many a command
+def _command(name: str) -> Any:
+    module, _, word = _ELSEWHERE.get(name, f"cli.{name}.{name}").rpartition(".")
+    function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
+    single = typer.Typer(**_PLAIN)
+    single.command(name=name, cls=AskingCommand if name in _ASKING else Command)(function)
+    return get_command(single)
+
+
 class Commands(TyperGroup):
     """A group of commands that imports each when it is called."""
 
@@ -95,12 +105,7 @@ class Commands(TyperGroup):
         """Return the command; None: there is none of that name."""
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
-        place = _ELSEWHERE.get(cmd_name, f"cli.{cmd_name}.{cmd_name}")
-        module, _, word = place.rpartition(".")
-        function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
-        single = typer.Typer(**_PLAIN)
-        single.command(name=cmd_name, cls=AskingCommand if cmd_name in _ASKING else Command)(function)
-        return get_command(single)
+        return _command(cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments: `help`, `help COMMAND` and `version` like the options of that name."""

@@ -234,6 +234,7 @@ def test_a_servers_texts_are_short_and_printable() -> None:
             assert len(found.text) < 700
 
 
+@pytest.mark.slow
 def test_hundreds_of_thousands_of_names_are_not_compared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparing all would take minutes. The two thousand with the longest common beginning suffice."""
     compared, genuine = list[int](), difflib.get_close_matches

@@ -141,6 +141,7 @@ _NASTY = st.sampled_from(
 _TEXTS = st.lists(_NASTY | st.text(max_size=4) | st.sampled_from("abc01-._"), max_size=8).map("".join)
 
 
+@pytest.mark.slow
 @given(name=_TEXTS, target=_TEXTS, metric=_TEXTS, hint=_TEXTS, behavior=_TEXTS)
 def test_a_block_is_read_back_as_intended_or_not_written(
     name: str, target: str, metric: str, hint: str, behavior: str

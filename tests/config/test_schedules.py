@@ -177,6 +177,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[ScheduleEntry]:
     return seen
 
 
+@pytest.mark.slow
 def test_the_windows_of_each_of_dozens_of_entries_are_made_once(compared: list[ScheduleEntry]) -> None:
     """The daemon compares all with all, too: a load that takes minutes looks like a daemon that hangs."""
     often = OFFICE.replace("0 8 * * 1-5", "* 8-11 * * *").replace("10h", "1m")

@@ -268,6 +268,7 @@ def test_more_files_than_allowed_are_named(folders: Folders) -> None:
     assert "its queries go beyond the grant's maxQueries 10" in problems(settings, "shop")
 
 
+@pytest.mark.slow
 def test_aliases_make_a_grant_s_autoscalers_no_larger(folders: Folders) -> None:
     """Each metric, policy and schedule costs time in every cycle, written out or not."""
     metrics = scaler("shop-x")["metrics"] * 50

@@ -1,7 +1,9 @@
 """The contents of a state, table by table."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy import select
@@ -9,6 +11,7 @@ from sqlalchemy import select
 from autoscaler.model import Direction, ManualControls, Pause
 from autoscaler.record import State, schema
 from autoscaler.record.database import locate, opened
+from autoscaler.record.folder import make_private_folder
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, event, keep, rising, written
 from tests.steering import steer
@@ -35,6 +38,24 @@ def content_of(url: str | None, folder: Path) -> Tables:
 
 def live(opener: Opener, decisions: int = 10) -> State:
     """A state with cycles, events, an unfinished write, a pause and a second autoscaler."""
+    if opener.url is not None:
+        return _live(opener, decisions)
+    make_private_folder(opener.folder)
+    (opener.folder / "state.db").write_bytes(_past(decisions))
+    return opener.state()
+
+
+@cache
+def _past(decisions: int) -> bytes:
+    """The file of such a state, made once."""
+    with TemporaryDirectory() as folder:
+        opener = Opener(None, Path(folder))
+        _live(opener, decisions)
+        opener.close()
+        return Path(folder, "state.db").read_bytes()
+
+
+def _live(opener: Opener, decisions: int) -> State:
     state = opener.state()
     ledger = state.ledger(FLEET)
     for number in range(decisions):

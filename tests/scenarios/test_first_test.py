@@ -106,6 +106,7 @@ def test_the_result_of_another_configuration_is_noted(project: Project, state: P
     assert project.run()[0] == 1
 
 
+@pytest.mark.slow
 def test_a_failed_cycle_hides_no_value_of_the_cycle_before_it(project: Project, state: Path) -> None:
     """Both are in one slot of the test: here because the clock is set back, as with a cycle that is late."""
     events = [{"at": "10m", "clock": "-15s"}, {"at": "10m", "outage": "prometheus.default", "for": "20m"}]

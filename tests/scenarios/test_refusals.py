@@ -171,6 +171,7 @@ def test_a_wrong_file_does_not_keep_others_from_running(project: Project, tmp_pa
     assert said.splitlines()[-1] == "1 passed, 0 failed, 1 file could not be run"
 
 
+@pytest.mark.slow
 def test_thousands_of_expectations_and_values_are_read(project: Project) -> None:
     """Each costs no more than its line."""
     expect = [{"at": f"{number}s", "size": 2} for number in range(3000)]

@@ -30,6 +30,7 @@ def test_a_target_is_switched_off_at_night_and_on_again(project: Project) -> Non
     )
 
 
+@pytest.mark.slow
 def test_a_restart_inside_a_window_changes_nothing(project: Project) -> None:
     with_schedules(project, OFFICE)
     project.passes(
@@ -50,6 +51,7 @@ def test_a_clock_that_is_set_by_less_than_a_minute_opens_a_window(project: Proje
     )
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_wrong_by_a_minute_or_more_switches_nothing_off(project: Project) -> None:
     """Prometheus' own time is the reference. As soon as the clock is right, the window is open."""
     with_schedules(project, NIGHT)

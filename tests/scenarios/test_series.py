@@ -116,6 +116,7 @@ class TestWithPrometheus:
         assert list(tmp_path.glob("autoscaler-test-*")) == []
 
 
+@pytest.mark.slow
 def test_a_signal_that_arrives_in_a_finalizer_ends_the_command() -> None:
     """Python prints an exception in a finalizer, and goes on."""
     code = """

@@ -6,7 +6,6 @@ import bcrypt
 import pytest
 
 from autoscaler.config.settings import WebSettings
-from tests.view.lives import open_state
 from tests.web.conftest import lived
 from tests.web.serving import Daemon, Served, serving
 
@@ -20,8 +19,7 @@ def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     config = folder / "web.yaml"
     hashed = bcrypt.hashpw(USER[1].encode(), bcrypt.gensalt(4)).decode()
     config.write_text(f"basic_auth_users:\n  {USER[0]}: {hashed}\n")
-    with open_state(folder / "state") as state:
-        daemon = lived(state)
+    with lived(folder / "state") as daemon:
         daemon.web = WebSettings(operators=(USER[0],))
         with serving(daemon, config) as served:
             yield served

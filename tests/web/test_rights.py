@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from autoscaler.config.settings import WebSettings
 from autoscaler.web.control import ControlSocket
-from tests.view.lives import open_state
 from tests.waiting import PATIENCE_SECONDS
 from tests.web.conftest import lived
 from tests.web.operators import basic
@@ -46,8 +45,7 @@ def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("users")
     hashed = bcrypt.hashpw(b"word", bcrypt.gensalt(4)).decode()
     (folder / "web.yaml").write_text(f"basic_auth_users:\n  ann: {hashed}\n  scraper: {hashed}\n")
-    with open_state(folder / "state") as state:
-        daemon = lived(state)
+    with lived(folder / "state") as daemon:
         daemon.web = WebSettings(operators=("ann",))
         with serving(daemon, folder / "web.yaml") as served:
             yield served
