@@ -87,6 +87,7 @@ def found(adapters: dict[str, Adapter], *names: str, write_test: bool = True) ->
     return {str(target): [(one.label, one.text, one.wrong) for one in findings[target]] for target in targets}
 
 
+@pytest.mark.slow
 def test_an_adapter_that_hangs_is_asked_no_more_and_delays_no_other(ending: threading.Event) -> None:
     """It takes one call at a time, so its later targets cannot be examined."""
     slow, quick = Examined(ending), Examined(ending)

@@ -1,5 +1,6 @@
 """A real server on a free port of 127.0.0.1, on a real state."""
 
+import asyncio
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import requests
+import uvicorn.server
 from prometheus_client import CollectorRegistry, Gauge
 
 from autoscaler.config.grants import Grant
@@ -28,6 +30,19 @@ from tests.clocks import FakeClock
 from tests.decide.build import NOW
 from tests.web.shards import SoundShards
 from tests.web.unix import unix_session
+
+
+class _Hurried:
+    """`asyncio` for uvicorn, which looks every 100 ms whether it is to end. A test's server ends at once."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / 10)
+
+
+setattr(uvicorn.server, "asyncio", _Hurried())  # noqa: B010 - its type is that of the module
 
 
 class Logged:

@@ -97,6 +97,7 @@ def waiting(daemon: Daemon, limits: Limits, monkeypatch: pytest.MonkeyPatch) -> 
         assert operator.recv(4096).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 def test_an_answer_may_take_longer_than_a_request(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server may need long for it: a large state on a slow disk."""
     with waiting(daemon, BRISK, monkeypatch) as served, client(served) as idle:
@@ -124,6 +125,7 @@ def slow_reader(daemon: Daemon, config: Path | None, limits: Limits) -> Iterator
         yield served, slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_client_that_does_not_read_loses_its_connection(daemon: Daemon, certified: Path, encrypted: bool) -> None:
     """Each client that requests /metrics and does not read keeps an answer in memory."""
@@ -133,6 +135,7 @@ def test_a_client_that_does_not_read_loses_its_connection(daemon: Daemon, certif
         assert len(everything(slow)) < 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_client_that_reads_slowly_gets_the_whole_answer(
     daemon: Daemon, certified: Path, encrypted: bool, caplog: pytest.LogCaptureFixture
@@ -190,6 +193,7 @@ def test_a_request_with_an_ambiguous_end_closes_its_connection(daemon: Daemon, h
     assert daemon.reloads == 0
 
 
+@pytest.mark.slow
 def test_an_endless_body_ends_at_the_deadline(daemon: Daemon) -> None:
     with serving(daemon, limits=BRISK) as served, client(served) as endless:
         head = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"

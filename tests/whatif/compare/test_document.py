@@ -58,7 +58,7 @@ def test_every_series_has_one_item_for_each_time() -> None:
 
 
 def test_the_series_has_the_sizes_of_each_course() -> None:
-    series = replay_document(made_up(curve([2, 2]), course([2, 3]), course([2, 2]))).series
+    series = made_up(curve([2, 2]), course([2, 3]), course([2, 2])).series
     assert series.sizes == ((2, 3), (2, 2))
 
 
