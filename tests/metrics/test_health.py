@@ -177,9 +177,11 @@ def test_a_shard_that_hangs_is_a_warning_and_all_of_them_an_error() -> None:
     assert known.status.problems == ("connection fleet hangs",)
 
 
-def test_missed_ticks_and_superseded_shards_are_shown() -> None:
+def test_missed_ticks_and_superseded_shards_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Known()
     assert (known.connection.missed_ticks, known.connection.superseded) == (3, 1)
+    monkeypatch.setattr(FakeShards, "superseded", lambda _: {})  # it has only connections with a superseded shard
+    assert known.connection.superseded == 0
 
 
 def test_the_last_cycle_is_the_oldest_of_all_shards() -> None:
