@@ -92,6 +92,9 @@ def test_an_unknown_name_is_an_error(state: State) -> None:
         documents.get_autoscaler("other")
     with pytest.raises(UnknownAutoscaler):
         documents.explain_autoscaler("other", ExplainParameters())
+    with pytest.raises(UnknownAutoscaler):
+        documents.list_events(EventParameters(name="other"))
+    assert documents.list_events(EventParameters()).events == ()
 
 
 def test_pages_of_events_begin_with_the_newest(state: State) -> None:
