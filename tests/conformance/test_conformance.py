@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
@@ -17,6 +18,8 @@ from tests.conformance.scenario import Scenario, read, read_of_containers
 
 DATA = Path(__file__).parent / "data"
 FIRST, SECOND = DATA / "hpa-1.36.jsonl.gz", DATA / "hpa-1.37.jsonl.gz"
+_TURNS = len(INERT) // 2
+"""After so many scenarios, the same two rules have their turn again."""
 
 
 def first_scenario() -> dict[str, object]:
@@ -77,10 +80,16 @@ def test_a_rule_that_cannot_act_changes_nothing_in_some(file: Path, rule: str) -
 
 @pytest.mark.slow
 @both_files
-@each_rule
-def test_a_rule_that_cannot_act_changes_no_recorded_answer(file: Path, rule: str) -> None:
-    applied, found = differing_with(INERT[rule], read(file))
-    assert (found, applied > 750) == ([], True)
+def test_a_rule_that_cannot_act_changes_no_recorded_answer(file: Path) -> None:
+    """Each scenario has two of the rules in turn, because to play all of them takes minutes."""
+    names, applied, found = list(INERT), Counter[str](), list[str]()
+    for number, scenario in enumerate(read(file)):
+        for name in names[number % _TURNS :: _TURNS]:
+            applies, differs = differing_with(INERT[name], [scenario])
+            applied[name] += applies
+            found += [f"{name}: {each}" for each in differs]
+    assert found == []
+    assert {name for name in names if applied[name] < 120} == set(), "rules that are tried too little"
 
 
 def test_each_rule_is_tried() -> None:

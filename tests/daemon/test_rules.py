@@ -1,14 +1,15 @@
 """A build without a rule: no other part needs it, and its memory waits for it."""
 
-import json
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autoscaler.rules import RULES
-from tests.daemon.running import autoscaler, environment, finished, running_daemon, write_config
+from tests.daemon.running import autoscaler, end_workers, environment, finished, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -40,12 +41,17 @@ def scaler(without: str = "") -> dict[str, Any]:
     return made if without == "fallback" else made | {"metrics": [fallback(each) for each in made["metrics"]]}
 
 
-def asked(config: Path, name: str, *arguments: str) -> str:
-    """Return what a command of the build without the rule prints."""
-    words = [sys.executable, "-m", "tests.rules.without", name, *arguments, f"--config.file={config}"]
-    done = finished(words, config.parent / "state")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def left(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a daemon with all rules that has ended: its state, and the pool's workers."""
+    folder = tmp_path_factory.mktemp("whole")
+    try:
+        with running_daemon(write_config(folder, prometheus, [scaler()])) as whole:
+            whole.wait_for("decision", count=2, level="info")
+            assert whole.stop() == 0
+        yield folder
+    finally:
+        end_workers(folder)
 
 
 def test_every_rule_is_tried() -> None:
@@ -53,22 +59,23 @@ def test_every_rule_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", RULE_NAMES)
-def test_a_daemon_runs_without_any_one_of_its_rules(name: str, folder: Path, prometheus: str) -> None:
-    """A daemon without it decides, records, explains and keeps what a build with it remembered."""
-    with running_daemon(write_config(folder, prometheus, [scaler()])) as whole:
-        whole.wait_for("decision", count=2, level="info")
-        whole.stop()
-    config = write_config(folder, prometheus, [scaler(without=name)])
-    with running_daemon(config, program=("-m", "tests.rules.without", name)) as daemon:
+def test_a_daemon_runs_without_any_one_of_its_rules(name: str, left: Path, tmp_path: Path, prometheus: str) -> None:
+    """A daemon without it decides, records, is described, and keeps what a build with it remembered."""
+    state = shutil.copytree(left / "state", tmp_path / "state")
+    config = write_config(left, prometheus, [scaler(without=name)])
+    with running_daemon(config, state=state, program=("-m", "tests.rules.without", name)) as daemon:
         line = daemon.wait_for("decision", count=3, level="info")
         assert line["current"] == line["desired"] == 4  # 3 and the spare one, which a window keeps without headroom
-        daemon.stop()
-    assert "web" in asked(config, name, "get")
-    assert json.loads(asked(config, name, "explain", "web", "-o", "json"))["name"] == "web"
+        assert daemon.stop() == 0
+    words = [sys.executable, "-m", "tests.rules.without", name, "describe", "web", f"--config.file={config}"]
+    shown = finished(words, state)
+    assert shown.returncode == 0, shown.stderr
     said = f"the state has a memory of the rule '{name}', which is not installed; it is kept and ignored"
-    assert (said in asked(config, name, "describe", "web")) is (name in REMEMBERING)
-    with running_daemon(write_config(folder, prometheus, [scaler()])) as again:
-        assert again.wait_for("decision", count=2, level="info")["desired"] == 4
+    assert (said in shown.stdout) is (name in REMEMBERING)
+    if name in REMEMBERING:
+        with running_daemon(write_config(left, prometheus, [scaler()]), state=state) as again:
+            assert again.wait_for("decision", count=2, level="info")["desired"] == 4
+            assert again.stop() == 0
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
