@@ -21,6 +21,7 @@ from autoscaler.model import (
     PolicyType,
     ScaleEvent,
     ScalingRules,
+    Written,
     later,
 )
 from autoscaler.record import Record
@@ -52,12 +53,12 @@ class Asked(NamedTuple):
     """By how much the size grew; 0: that is not known."""
 
 
-def decided_otherwise(records: Sequence[Record]) -> Iterator[str]:
+def decided_otherwise(records: Sequence[Record], known: History = History()) -> Iterator[str]:  # noqa: B008 - it is frozen
     """Return decisions that differ from those of `decide` with all earlier commits, as `remember` keeps them.
 
-    Remembered times have ages: if a clock is set, they are moved with it.
+    `known`: what was remembered before the first record. Remembered times have ages: if a clock is set, they are moved
+    with it.
     """
-    known = History()
     for record in records:
         made, given = record.decision, record.history
         if given is None or record.observation is None:
@@ -208,6 +209,17 @@ def unseen_sizes(records: Sequence[Record], changes: Sequence[Change]) -> Iterat
         size = next((each.after for each in reversed(changes) if each.at < now), changes[0].before if changes else None)
         if size is not None and record.decision.current not in (size, None):
             yield f"{_named(record.decision)}: found {record.decision.current}, and {size} had been set"
+
+
+def unexplained_sizes(records: Sequence[Record]) -> Iterator[str]:
+    """Return sizes of one autoscaler's target that no decision wrote, if only decisions set sizes."""
+    for before, after in pairwise(records):
+        assert after.history is not None
+        outcome, intent = before.decision.outcome, after.history.pending
+        sizes = {outcome.size if isinstance(outcome, Written) else before.decision.current}
+        sizes |= set() if intent is None else {intent.size}
+        if None not in sizes and after.decision.current not in {*sizes, None}:
+            yield f"{_named(after.decision)}: found {after.decision.current}, and {sizes} was remembered"
 
 
 def _furthest(rules: ScalingRules, change: Change, earlier: Sequence[Change]) -> int:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.cli.app import COMMANDS
 from tests.adapters.command.harness import script
 from tests.daemon.running import RunningDaemon, autoscaler, command, environment, write_config
 from tests.waiting import PATIENCE_SECONDS
@@ -87,14 +86,6 @@ def test_closed_standard_streams_change_no_exit_code(tmp_path: Path, words: Sequ
     for closed in ((0,), (1,), (2,), (0, 1, 2)):
         said = run(words, tmp_path, closed)
         assert (said.returncode, b"Traceback" in said.stderr) == (usual.returncode, False)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_needs_a_standard_output(tmp_path: Path, name: str) -> None:
-    """Each prints in its own way."""
-    said = run([name, str(tmp_path / "missing")], tmp_path, closed=[1])
-    assert said.returncode in (0, 1, 2)
-    assert b"Traceback" not in said.stderr
 
 
 def test_a_name_that_is_no_text_is_shown(tmp_path: Path) -> None:

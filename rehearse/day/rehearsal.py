@@ -8,13 +8,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from autoscaler.model import History
 from autoscaler.record import Archive, Record
+from rehearse import judge
 from rehearse.day.config import MAX_SIZE_BYTES
 from rehearse.day.happenings import day
 from rehearse.day.measure import Measure, Sample, quarter
 from rehearse.day.world import SPEED, SPEED_SHORT, World, world
 from rehearse.rehearsal import Extent, Row
-from rehearse.remembered import forgotten
 
 _LASTS: Final = 1 / 180
 """The part of the day that a fault lasts: eight minutes of 24 hours, eight seconds of 24 minutes."""
@@ -136,11 +137,16 @@ def _records(world: World) -> Sequence[Sequence[Record]]:
         return [[each for each in archive.records(name) if each.history is not None] for name in names]
 
 
+def _remembered(records: Sequence[Record]) -> History:
+    """Return what was remembered before the first record: the state keeps none of the day's beginning."""
+    return next((each.history for each in records if each.history is not None), History())
+
+
 def _decided_again(records: Sequence[Sequence[Record]]) -> Row:
     number = sum(map(len, records))
     return Row(
         number,
         "every recorded decision comes out again, from what the one before it left",
         f"{number:,} decisions of {len(records)} autoscalers",
-        [text for each in records for text in forgotten(each)],
+        [text for each in records for text in judge.decided_otherwise(each, _remembered(each))],
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from adapters.memory.groups import Groups
 from autoscaler.record import Archive
-from rehearse.remembered import forgotten, unexplained
+from rehearse import judge
 from tests.daemon.running import (
     RunningDaemon,
     autoscaler,
@@ -137,7 +137,7 @@ class Scene:
         with Archive.open_archive(None, self.state) as archive:
             for name in NAMES:
                 records = list(archive.records(name))
-                found = [*forgotten(records), *unexplained(records)]
+                found = [*judge.decided_otherwise(records), *judge.unexplained_sizes(records)]
                 assert not found, "\n".join(found)
 
 

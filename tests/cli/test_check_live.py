@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from autoscaler.cli import live
 from autoscaler.cli.findings import Findings
@@ -63,56 +62,33 @@ def check(config: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path: Path, prometheus: str) -> None:
-    """The check reads the daemon's records of the pool without locking or changing them."""
+    """The check reads the daemon's records of the pool without locking or changing them.
+
+    It finds the state of the daemon that runs the file: a shell lacks the daemon's $STATE_DIRECTORY.
+    """
     port = free_port()
     query = _CPU.format(f"127.0.0.1:{port}")
     target = {"type": "AverageValue", "averageValue": 1}
     pods = {"metric": {"name": "load"}, "query": {"expr": query}, "target": target}
     scaler = autoscaler("web", query, metrics=[{"type": "Pods", "pods": pods}], maxReplicas=1)
-    config = write_config(tmp_path, prometheus, [scaler])
+    config = write_config(tmp_path, prometheus, [scaler], web={"controlSocket": "control.sock"})
     config.write_text(config.read_text().replace("command:", f"ports: {port}-{port}\n        command:"))
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", current=1, level="info")
         before = workers(tmp_path)
-        code, out = check(config, "--live")
+        done = finished([sys.executable, "-m", "autoscaler", "check", "--live", str(config)], tmp_path / "elsewhere")
         assert workers(tmp_path) == before
         seen = len(daemon.events("decision"))
         daemon.wait_for("decision", count=seen + 1)
         assert not daemon.events("pools_not_kept")
         daemon.stop()
-    assert code == 0, out
+    out = done.stdout
+    assert done.returncode == 0, out
+    assert not (tmp_path / "elsewhere").exists()
     assert "\nconnections: ok\n  prometheus default  1 query answered, the slowest in 0." in out
     assert "\n  adapter local       process, 1 of 1 target read\n" in out
     assert "\nweb on local/web: ok\n  target  size 1, 1 instance: 1 ready\n  load    " in out
     assert out.endswith(f"\n{config}: all would work\n")
-
-
-def test_live_finds_the_state_of_the_daemon_that_runs_the_file(tmp_path: Path, prometheus: str) -> None:
-    """A shell lacks the daemon's $STATE_DIRECTORY, and a running pool is not said to have no worker."""
-    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(3)")], web={"controlSocket": "control.sock"})
-    with running_daemon(config) as daemon:
-        daemon.wait_for("decision", current=3, level="info")
-        done = finished([sys.executable, "-m", "autoscaler", "check", "--live", str(config)], tmp_path / "elsewhere")
-        daemon.stop()
-    assert done.returncode == 0, done.stdout
-    assert "\nweb on local/web: ok\n  target  size 3, 3 instances: 3 ready\n" in done.stdout
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_live_names_the_workers_that_end_at_once(tmp_path: Path, prometheus: str) -> None:
-    """Only the daemon starts workers. The check said that all would work, while `get` named them."""
-    config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(1)")], web={"controlSocket": "control.sock"})
-    pools = yaml.safe_load(config.read_text())
-    pools["adapters"]["local"]["pools"]["web"]["command"] = ["sh", "-c", "echo no database; exit 3"]
-    config.write_text(yaml.safe_dump(pools))
-    with running_daemon(config) as daemon:
-        warning = daemon.wait_for("target_warning")
-        code, out = check(config, "--live")
-        daemon.stop()
-    assert warning["message"].endswith("the last line: no database")
-    assert code == 0, out
-    assert "ended with exit code 3" in out
-    assert "the last line: no database\n" in out
 
 
 def test_a_program_that_is_not_there_is_a_warning_and_with_live_an_error(tmp_path: Path, prometheus: str) -> None:
@@ -286,24 +262,6 @@ def test_a_missing_secret_is_an_error_with_live(tmp_path: Path, prometheus: str)
     code, out = check(write_config(tmp_path, sources, [autoscaler("web", "vector(3)")]), "--live")
     assert code == 1
     assert f"\nfiles: would not work\n  prometheus.other.bearerTokenFile  {tmp_path}/none is missing" in out
-
-
-def test_a_command_that_cannot_start_is_reported(tmp_path: Path, prometheus: str) -> None:
-    """A pool in a dry run starts nothing, so only the check can find it."""
-    scalers = [autoscaler("web", "vector(3)"), autoscaler("fine", "vector(3)")]
-    config = write_config(tmp_path, prometheus, scalers)
-    document = yaml.safe_load(config.read_text())
-    document["adapters"]["local"]["pools"]["web"] = {"command": ["no-such-program"]}
-    config.write_text(yaml.safe_dump(document))
-    code, out = check(config)
-    assert (code, out.count("ok,")) == (0, 1)
-    code, out = check(config, "--live")
-    assert code == 1
-    (line,) = [line for line in out.splitlines() if line.startswith("  scaling")]
-    assert "pool 'web' could not start a worker: " in line
-    assert "'no-such-program' in PATH " in line
-    assert "web on local/web: would not work" in out
-    assert "fine on local/fine: ok" in out
 
 
 @pytest.mark.parametrize(("content", "wrong"), [(None, False), ("hello", True)], ids=["absent", "no database"])

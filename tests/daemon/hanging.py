@@ -29,8 +29,6 @@ class Settings(AdapterSettings):
     """How long such a call takes."""
     folder: str = ""
     """A call that hangs ends, too, when `release-N` is there: the Nth that hangs. `notes` says what happened."""
-    writes_at_once: int = 1
-    """How many calls of `scale` it takes at a time."""
     kept: bool = False
     """Sizes are files in `folder`, which other daemons share, and a call of `scale` hangs after it has written."""
     label: str = ""
@@ -42,7 +40,6 @@ class Hanging:
 
     def __init__(self, context):
         self._settings = context.settings
-        self.concurrent_writes = context.settings.writes_at_once
         self._hang("build", context.clock.now(), ())
         self._note("built", self._settings.label)
 

@@ -84,13 +84,9 @@ class Hosts:
         host: str,
         ha: Mapping[str, str] = SLOW,
         *arguments: str,
-        program: Callable[[str], Sequence[str]] = program,
         **of_config: Any,
     ) -> "Host":
-        """Start a daemon and wait until it is ready. The first one leads. All have the same groups.
-
-        `program`: returns that of a host's daemon.
-        """
+        """Start a daemon and wait until it is ready. The first one leads. All have the same groups."""
         config = self.config(host, ha, **of_config)
         state = config.parent / "state"
         state.mkdir(exist_ok=True)

@@ -97,20 +97,8 @@ def sized(job: str, count: int = 1) -> dict[str, Any]:
     return made
 
 
-def test_a_job_is_scaled_by_its_policy(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """Up to the maximum of its block: its query asks for more."""
-    nomad.register(sized("scaled"))
-    with discovering(tmp_path, nomad.url, prometheus) as daemon:
-        policy = until_found(daemon, "scaled")["default/scaled/work"]
-        assert (policy["autoscaler"], policy["dryRun"], policy["refused"]) == ("default.scaled.work", False, None)
-        nomad.wait(lambda: count_of(nomad, "scaled") == 9, "a count of 9")
-        assert daemon.get("/api/v1/autoscalers/default.scaled.work").json()["data"]["summary"]["labels"] == {
-            "team": "ours"
-        }
-
-
 def test_a_discovered_autoscaler_is_a_dry_run_until_live(nomad: NomadServer, prometheus: str, tmp_path: Path) -> None:
-    """It decides and writes nothing; then `live: true` and a reload let it write."""
+    """It decides and writes nothing; then `live: true` and a reload let it write, up to the maximum of its block."""
     nomad.register(sized("dry"))
     with discovering(tmp_path, nomad.url, prometheus, live=False) as daemon:
         until_found(daemon, "dry")
@@ -120,6 +108,10 @@ def test_a_discovered_autoscaler_is_a_dry_run_until_live(nomad: NomadServer, pro
         daemon.config.write_text(yaml.safe_dump(configuration(nomad.url, prometheus)))
         assert daemon.post("/-/reload").status_code == 200
         nomad.wait(lambda: count_of(nomad, "dry") == 9, "a count of 9")
+        policy = found(daemon)["default/dry/work"]
+        assert (policy["autoscaler"], policy["dryRun"], policy["refused"]) == ("default.dry.work", False, None)
+        summary = daemon.get("/api/v1/autoscalers/default.dry.work").json()["data"]["summary"]
+        assert summary["labels"] == {"team": "ours"}
 
 
 def test_a_back_end_that_does_not_tell_its_policies_is_a_problem(

@@ -34,17 +34,6 @@ def test_the_daemon_starts_during_an_outage_and_reports_it(folder: Path) -> None
         assert daemon.stop() == 0
 
 
-def test_a_daemon_with_an_adapter_that_hangs_is_ready_and_ends(folder: Path, prometheus: str) -> None:
-    """The call that hangs never returns."""
-    stuck = autoscaler("stuck", "vector(3)", adapter="third", syncPeriod="1s")
-    config = write_config(folder, prometheus, [stuck], hanging("observe"))
-    with running_daemon(config, env=install(folder), service_manager=True) as daemon:
-        line = daemon.wait_for("decision", autoscaler="stuck")
-        assert (line["current"], line["reason"]) == (None, "FailedGetScale")
-        daemon.wait_until_told("READY=1")
-        assert daemon.stop() == 0
-
-
 def test_when_every_shard_hangs_the_watchdog_restarts_the_daemon(folder: Path, prometheus: str) -> None:
     """Successors begin first. If they hang, too, only a restart can help."""
     stuck = autoscaler("stuck", "vector(3)", adapter="third", syncPeriod="1s")

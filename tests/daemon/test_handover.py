@@ -7,7 +7,7 @@ import pytest
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
-from tests.daemon.state import assert_unbroken, epochs, records
+from tests.daemon.state import assert_unbroken, records
 
 pytestmark = pytest.mark.slow
 
@@ -22,33 +22,6 @@ def unsound(daemon: RunningDaemon) -> list[str]:
 
 def written(third: ThirdParty, name: str) -> Sequence[str]:
     return [size for _, _, size, _ in third.notes("writes", name)]
-
-
-def test_a_changed_section_with_a_hanging_cycle_gets_a_new_shard_at_once(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """The hanging call returns after the reload. It once overwrote the records of the new shard."""
-    scaler = ON_THIRD | {"syncPeriod": "5s"}  # so the shard is superseded 15 s after it is known to hang
-    config = write_config(folder, prometheus, [scaler], third.section("scale", times=1))
-    with running_daemon(config, env=third.env) as daemon:
-        daemon.wait_for("shard_hung", adapter="third")
-        before = epochs(folder, "third")
-        write_config(folder, prometheus, [scaler], third.section("scale", times=1, label="new"))
-        daemon.reload()
-        daemon.wait_for("decision", autoscaler="a", written=3)
-        assert daemon.events("shard_superseded") == []
-        assert epochs(folder, "third").keys() == before.keys()
-        assert epochs(folder, "third") != before
-        assert len(third.notes("built")) == 2
-        third.release(1)
-        daemon.wait_for("cycle_discarded", adapter="third")
-        count = len(daemon.events("decision", autoscaler="a"))
-        daemon.wait_for("decision", autoscaler="a", count=count + 2)
-        assert daemon.stop() == 0
-    ((_, _, stale),) = third.notes("returns", 1)
-    recorded = records(folder, "a")
-    assert stale not in [record.decision.now.isoformat() for record in recorded]
-    assert_unbroken(recorded)
 
 
 def test_a_changed_section_waits_for_the_running_cycle(folder: Path, prometheus: str, third: ThirdParty) -> None:

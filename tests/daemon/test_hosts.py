@@ -4,7 +4,7 @@ import pytest
 import requests
 
 from autoscaler.version import VERSION
-from tests.daemon.hosts import NAMES, SLOW, Hosts
+from tests.daemon.hosts import NAMES, SLOW, Host, Hosts
 
 pytestmark = pytest.mark.slow
 
@@ -32,28 +32,27 @@ def test_the_leader_serves_everything_and_a_standby_shows_it(hosts: Hosts) -> No
         assert page.status_code == 200
     for words in (("get",), ("describe", NAMES[0]), ("explain", NAMES[0]), ("events",)):
         assert NAMES[0] in two.run(*words)
-
-
-def test_each_daemon_says_who_leads_and_who_stands_by(hosts: Hosts) -> None:
-    """In the same words, whichever is asked."""
-    one, two = hosts.start("one"), hosts.start("two")
     for host in (one, two):
-        found = host.get("status/hosts")
-        assert found["shared"]
-        assert found["leader"]["name"] == f"one, pid {one.daemon.process.pid}"
-        assert (found["leader"]["host"], found["leader"]["version"]) == ("one", VERSION)
-        assert found["standbys"] == [f"two, pid {two.daemon.process.pid}"]
-        lines = [line.split() for line in host.run("status").splitlines()]
-        (start,) = [number for number, line in enumerate(lines) if line[:1] == ["DAEMON"]]
-        assert [(line[0], line[3]) for line in lines[start + 1 : start + 3]] == [("one,", "leads"), ("two,", "stands")]
+        assert_says_who_leads(host, one, two)
+    assert_a_sum_counts_each_autoscaler_once(one, two)
     assert two.daemon.stop() == 0
     assert one.get("status/hosts")["standbys"] == []
 
 
-def test_a_sum_over_all_daemons_counts_each_autoscaler_once(hosts: Hosts) -> None:
-    """A standby shows its process, and that it does not lead; nothing that the leader shows, too."""
-    one, two = hosts.start("one"), hosts.start("two")
-    one.wait_for_decisions(NAMES)
+def assert_says_who_leads(host: Host, one: Host, two: Host) -> None:
+    """In the same words, whichever is asked."""
+    found = host.get("status/hosts")
+    assert found["shared"]
+    assert found["leader"]["name"] == f"one, pid {one.daemon.process.pid}"
+    assert (found["leader"]["host"], found["leader"]["version"]) == ("one", VERSION)
+    assert found["standbys"] == [f"two, pid {two.daemon.process.pid}"]
+    lines = [line.split() for line in host.run("status").splitlines()]
+    (start,) = [number for number, line in enumerate(lines) if line[:1] == ["DAEMON"]]
+    assert [(line[0], line[3]) for line in lines[start + 1 : start + 3]] == [("one,", "leads"), ("two,", "stands")]
+
+
+def assert_a_sum_counts_each_autoscaler_once(one: Host, two: Host) -> None:
+    """A standby's metrics show its process, and that it does not lead; nothing that the leader shows, too."""
     assert one.series("autoscaler_") == set(NAMES)
     assert two.series("autoscaler_") == set()
     first, second = one.metrics(), two.metrics()
@@ -88,7 +87,7 @@ def test_a_pause_that_is_written_at_a_standby_is_followed_by_the_leader(hosts: H
 
 
 def test_a_configuration_that_differs_is_seen_at_the_standby(hosts: Hosts) -> None:
-    """A takeover would change sizes. It is a status, a metric, and a note of every `status`."""
+    """A takeover changes sizes: a standby leads with what it has loaded. It is a status, a metric, and a note."""
     one, two = hosts.start("one"), hosts.start("two")
     two.daemon.until(lambda: two.get("status/hosts")["leader"]["differs"] is False, "the same configuration")
     assert two.metrics()["autoscaler_configuration_differs"] == 0
@@ -103,14 +102,8 @@ def test_a_configuration_that_differs_is_seen_at_the_standby(hosts: Hosts) -> No
     one.daemon.reload()
     two.daemon.until(lambda: two.metrics()["autoscaler_configuration_differs"] == 0, "it does not differ")
     assert two.get("status/hosts")["leader"]["differs"] is False
-
-
-def test_a_standby_leads_with_the_configuration_that_it_has_loaded(hosts: Hosts) -> None:
-    """A reload of a standby takes effect at the takeover."""
-    one, two = hosts.start("one"), hosts.start("two")
-    hosts.wait(lambda: [hosts.size(name) for name in NAMES] == [3] * len(NAMES), "the leader's sizes")
     hosts.config("two", SLOW, minReplicas=4)
-    two.daemon.reload()
+    two.daemon.reload(2)
     one.wait_for_decisions(NAMES)
     assert [hosts.size(name) for name in NAMES] == [3] * len(NAMES)
     assert one.daemon.stop() == 0

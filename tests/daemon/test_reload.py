@@ -57,26 +57,6 @@ def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> Non
         assert daemon.stop() == 0
 
 
-def test_a_reload_over_http_returns_the_problems(folder: Path, prometheus: str) -> None:
-    """POST /-/reload answers when the new file applies, or with all its problems."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
-    with running_daemon(config) as daemon, requests.Session() as session:
-        url = daemon.url
-        daemon.wait_for("decision", written=2)
-        assert daemon.post("/-/reload").status_code == 200
-        daemon.wait_for("reloaded")
-        config.write_text("{}")
-        refused = daemon.post("/-/reload")
-        assert refused.status_code >= 400
-        assert "autoscaler.yaml:" in refused.text
-        told = session.get(f"{url}/api/v1/autoscalers", timeout=30).json()["data"]["refusedReload"]
-        assert "autoscaler.yaml:" in told["problem"]
-        write_config(folder, prometheus, [autoscaler("web", "vector(2)")])
-        assert daemon.post("/-/reload").status_code == 200
-        assert session.get(f"{url}/api/v1/autoscalers", timeout=30).json()["data"]["refusedReload"] is None
-        assert daemon.stop() == 0
-
-
 def test_an_invalid_file_changes_nothing(folder: Path, prometheus: str) -> None:
     """Each of its problems is a line of the log, so that one edit can fix all. A missing file is one line."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])

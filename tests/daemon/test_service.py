@@ -11,25 +11,6 @@ from tests.daemon.running import autoscaler, running_daemon, workers, write_conf
 pytestmark = pytest.mark.slow
 
 
-def test_the_daemon_scales_real_workers_and_sigterm_ends_it_in_order(folder: Path, prometheus: str) -> None:
-    """A query's answer becomes three processes, which stay when the daemon ends."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(3)")])
-    with running_daemon(config) as daemon:
-        daemon.wait_for("decision", written=3)
-        daemon.until(lambda: len(workers(folder)) == 3, "three workers")
-        assert daemon.stop() == 0
-        assert daemon.log[-1]["event"] == "stopped"
-        assert len(workers(folder)) == 3
-
-
-def test_sigint_ends_it_in_order(folder: Path, prometheus: str) -> None:
-    """Ctrl-C is not a failure."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(1)")])
-    with running_daemon(config) as daemon:
-        daemon.wait_for("ready")
-        assert daemon.stop(signal.SIGINT) == 0
-
-
 def test_the_service_manager_gets_each_change_of_the_daemons_state(folder: Path, prometheus: str) -> None:
     """The order of sd_notify(3), on a real socket."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(1)", syncPeriod="30s")])

@@ -1,6 +1,5 @@
 """The daemon's status on the page and in the API."""
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,16 @@ def test_the_status_has_the_daemons_dependencies(folder: Path, prometheus: str) 
         assert (well["connections"][0]["shards"], well["connections"][0]["hung"]) == (1, 0)
 
         config.write_text("{}")
-        daemon.send(signal.SIGHUP)
-        daemon.until(lambda: not status()["lastReload"]["successful"], "the refused reload")
+        refused = daemon.post("/-/reload")
+        assert refused.status_code >= 400
+        assert "autoscaler.yaml:" in refused.text
+        assert not status()["lastReload"]["successful"]
         assert "autoscaler.yaml:" in status()["lastReload"]["problem"]
+        assert "autoscaler.yaml:" in daemon.get("/api/v1/autoscalers").json()["data"]["refusedReload"]["problem"]
 
         write_config(folder, "http://127.0.0.1:1", [autoscaler("web", "vector(2)")])
-        daemon.send(signal.SIGHUP)
+        assert daemon.post("/-/reload").status_code == 200
+        assert daemon.get("/api/v1/autoscalers").json()["data"]["refusedReload"] is None
         daemon.until(lambda: "prometheus default does not answer" in status()["problems"], "the failing Prometheus")
         assert status()["lastReload"]["successful"]
         assert "refused" in status()["sources"][0]["error"]

@@ -1,26 +1,21 @@
 """An adapter that hangs delays its own targets by a few periods, and no others."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.daemon.hanging import ThirdParty
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
-from tests.daemon.state import announced, assert_unbroken, records
+from tests.daemon.state import assert_unbroken, records
 
 pytestmark = pytest.mark.slow
 
 
-def configured(
-    folder: Path, prometheus: str, third: ThirdParty, where: str, times: int, *, writes_at_once: int = 1, **more: Any
-) -> Path:
+def configured(folder: Path, prometheus: str, third: ThirdParty, where: str, times: int) -> Path:
     """Write a configuration: two autoscalers on the hanging adapter, one on another; each should scale from 1 to 3."""
-    scalers = [autoscaler(name, "vector(3)", adapter="third", **more) for name in ("a", "b")]
+    scalers = [autoscaler(name, "vector(3)", adapter="third") for name in ("a", "b")]
     web = autoscaler("web", "vector(3)", syncPeriod="2s")
-    return write_config(
-        folder, prometheus, [*scalers, web], third.section(where, times=times, writesAtOnce=writes_at_once)
-    )
+    return write_config(folder, prometheus, [*scalers, web], third.section(where, times=times))
 
 
 def superseded(daemon: RunningDaemon) -> float:
@@ -30,28 +25,6 @@ def superseded(daemon: RunningDaemon) -> float:
         line.split()[-1] for line in lines if line.startswith("autoscaler_shards_superseded_total{") and "third" in line
     ]
     return float(value)
-
-
-def test_with_several_writes_at_a_time_a_hanging_one_affects_only_its_own_target(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """The others of its connection are written and recorded in the same cycle and continue. Then it is superseded.
-
-    The shard is superseded 15 s after the call's deadline; another cycle has ended long before, also on a busy machine.
-    """
-    config = configured(folder, prometheus, third, "scale", times=1, writes_at_once=2, syncPeriod="5s")
-    with running_daemon(config, env=third.env) as daemon:
-        late = daemon.wait_for("decision", level="warning", reason="FailedUpdateScale")
-        assert "whether it was carried out is unknown" in late["message"]
-        (other,) = {"a", "b"} - {late["autoscaler"]}
-        daemon.wait_for("decision", autoscaler=other, written=3)
-        again = daemon.wait_for("decision", autoscaler=late["autoscaler"], count=2)
-        assert "an earlier write hangs" in again["message"]
-        daemon.wait_for("decision", autoscaler=other, count=2)
-        assert daemon.events("shard_hung") == []
-        daemon.wait_for("shard_superseded", adapter="third")
-        daemon.wait_for("decision", autoscaler=late["autoscaler"], written=3)
-        assert daemon.stop() == 0
 
 
 def test_the_answer_of_a_superseded_write_is_not_recorded_and_nothing_more_is_written(
@@ -78,24 +51,6 @@ def test_the_answer_of_a_superseded_write_is_not_recorded_and_nothing_more_is_wr
         assert stale not in [record.decision.now.isoformat() for record in recorded]
         assert_unbroken(recorded)
         assert [record.decision.written for record in recorded].count(3) == 1
-
-
-def test_an_unfinished_write_of_the_successor_stays_when_the_old_call_ends(
-    folder: Path, prometheus: str, third: ThirdParty
-) -> None:
-    """The old cycle once deleted it: after a kill -9 the request under way would have been unknown."""
-    config = configured(folder, prometheus, third, "scale", times=2)
-    with running_daemon(config, env=third.env) as daemon:
-        daemon.until(lambda: third.notes("hangs", 2) != [], "the successor's write")
-        open_before = announced(folder)
-        third.release(1)
-        daemon.wait_for("cycle_discarded", adapter="third")
-        assert announced(folder) == open_before
-        third.release(2)
-        daemon.wait_for("decision", autoscaler="b", written=3)
-        assert daemon.stop() == 0
-    assert len(open_before) == 2
-    assert announced(folder) == {}
 
 
 def test_a_connection_abandons_at_most_three_threads(folder: Path, prometheus: str, third: ThirdParty) -> None:

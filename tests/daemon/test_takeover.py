@@ -1,7 +1,6 @@
-"""A standby takes over from a leader that stops, resigns, is killed, or loses the database, and goes on."""
+"""A standby takes over from a leader that resigns, is killed, or loses the database, and goes on."""
 
 import signal
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,8 +9,7 @@ import requests
 from sqlalchemy import make_url
 
 from tests.daemon.hanging import ThirdParty
-from tests.daemon.hosts import NAMES, QUICK, SLOW, Host, Hosts
-from tests.daemon.running import LATE
+from tests.daemon.hosts import NAMES, QUICK, Host, Hosts
 from tests.servers.tcp_proxy import running_tcp_proxy
 
 pytestmark = pytest.mark.slow
@@ -31,15 +29,6 @@ def assert_goes_on(hosts: Hosts, two: Host) -> None:
     two.wait_for_decisions([WEB])
     assert hosts.size(WEB) == 2
     assert hosts.leader() == two.name
-
-
-def test_a_daemon_that_is_stopped_hands_over_at_once(hosts: Hosts) -> None:
-    """Its lease would last for ten minutes. The successor goes on with the windows of the behavior."""
-    one, two = hosts.start("one", **ONE_STEP), hosts.start("two", **ONE_STEP)
-    one.daemon.wait_for("decision", autoscaler=WEB, written=2)
-    assert one.daemon.stop() == 0
-    assert_goes_on(hosts, two)
-    assert [line for line in two.daemon.log if line["level"] == "error" and line["event"] not in LATE] == []
 
 
 def test_a_daemon_that_resigns_hands_over_at_once_and_stands_by(hosts: Hosts) -> None:
@@ -65,15 +54,6 @@ def test_a_daemon_that_resigns_hands_over_at_once_and_stands_by(hosts: Hosts) ->
     hosts.wait_until_led_by(None)
     assert two.get("autoscalers")["led"] is False
     assert "no daemon leads" in two.run("get")
-
-
-def test_a_standby_leads_after_a_kill(hosts: Hosts) -> None:
-    """It waits for the end of a lease of seconds; tests/record/test_lease.py holds the times, on a virtual clock."""
-    one, two = hosts.start("one", QUICK, **ONE_STEP), hosts.start("two", QUICK, **ONE_STEP)
-    one.daemon.wait_for("decision", autoscaler=WEB, written=2)
-    two.daemon.wait_for("standing_by")
-    one.daemon.process.kill()
-    assert_goes_on(hosts, two)
 
 
 def test_a_leader_that_was_stopped_writes_nothing_when_it_continues(hosts: Hosts) -> None:
@@ -176,21 +156,3 @@ def test_a_lone_leader_outlives_a_database_that_is_silent(hosts: Hosts) -> None:
         assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
         proxy.cut(silent=True)
         assert one.daemon.stop() == 0, "also when the database never answers again"
-
-
-def test_a_short_silence_of_the_database_is_a_late_cycle(hosts: Hosts) -> None:
-    """Nothing is lost, and the daemon leads throughout."""
-    server = make_url(hosts.url)
-    assert server.port is not None
-    with running_tcp_proxy(server.port) as proxy:
-        url = server.set(port=proxy.port).render_as_string(hide_password=False)
-        one = hosts.start("one", SLOW, url=url)
-        one.wait_for_decisions(NAMES)
-        proxy.cut(silent=True)
-        time.sleep(3)  # three periods
-        proxy.mend()
-        one.wait_for_decisions(NAMES)
-        assert one.daemon.events("lease_lost") == []
-        assert one.daemon.events("lease_gained") == one.daemon.events("lease_gained")[:1]
-        assert one.metrics()["autoscaler_leader"] == 1
-        assert one.daemon.stop() == 0

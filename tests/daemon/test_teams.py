@@ -1,8 +1,7 @@
 """The folders of teams beside a running daemon: changed files are followed, wrong ones cost no neighbour."""
 
-import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from tests.daemon.running import LATE, RunningDaemon, autoscaler, running_daemon
 pytestmark = pytest.mark.slow
 
 TEAMS = ("pay", "shop")
-_MAX_WAIT_SECONDS = 300.0
-"""A team's next change waits 20 times as long as its last one took to load, which a busy machine may do for seconds."""
 
 
 def scaler(name: str, size: int, **more: Any) -> dict[str, Any]:
@@ -58,12 +55,6 @@ class Folders:
         path = self.teams / team / file
         path.write_text(yaml.safe_dump(list(scalers)))
         return path
-
-
-def instead(path: Path, make: Callable[[], object]) -> None:
-    """Move a path away, and make another one."""
-    path.rename(path.with_name(".gone"))
-    make()
 
 
 @pytest.fixture
@@ -111,64 +102,3 @@ def test_a_wrong_file_is_named_and_keeps_its_version(folders: Folders, daemon: R
         again.wait_for("decision", autoscaler="pay-api")
         assert again.events("decision", autoscaler="shop-web") == []
         assert again.stop() == 0
-
-
-def test_a_hostile_folder_changes_nothing_of_its_neighbours(folders: Folders, daemon: RunningDaemon) -> None:
-    """One trick after another, while files are rewritten all the time: names and targets of others among them.
-
-    The neighbour decides every second, at its size, without a failure.
-    """
-    folder = folders.teams / "shop"
-    path = folder / "web.yaml"
-    good = path.read_text()
-    others = scaler("pay-api", 1) | {"scaleTargetRef": {"adapter": "groups", "name": "main"}}
-    tricks: list[Callable[[], object]] = [
-        lambda: path.write_text(yaml.safe_dump([others])),
-        lambda: path.write_text(yaml.safe_dump([scaler("shop-web", 3, minReplicas=-1, maxReplicas=2**40)])),
-        lambda: path.write_text(yaml.safe_dump([scaler("shop-web", 3, drain={"command": ["/bin/sh"]})])),
-        lambda: path.write_text("- &a [x]\n" + "".join(f"- &b{at} [*a, *a]\n" for at in range(5_000))),
-        lambda: path.write_text("#" * 600_000),
-        lambda: path.write_bytes(os.urandom(100_000)),
-        lambda: path.chmod(0o666),
-        lambda: instead(path, lambda: path.symlink_to(folders.teams / "pay" / "api.yaml")),
-        lambda: instead(path, lambda: os.mkfifo(path)),
-        lambda: instead(path, lambda: path.hardlink_to(folders.teams / "pay" / "api.yaml")),
-        lambda: instead(path, lambda: path.write_text(good)),
-        lambda: [(folder / f"n{at}.yaml").write_text("[]") for at in range(1_100)],
-        lambda: list(map(Path.unlink, folder.glob("n*.yaml"))),
-        lambda: [path.write_text(good + f"# {at}\n") for at in range(2_000)],
-        lambda: path.write_text(yaml.safe_dump([scaler(f"shop-{at}", at) for at in range(300)])),
-        lambda: instead(folder, lambda: folder.symlink_to("/etc")),
-    ]
-    for trick in tricks:
-        seen = len(daemon.events("decision", autoscaler="pay-api"))
-        trick()
-        daemon.wait_for("decision", autoscaler="pay-api", count=seen + 3)
-    folder.unlink()
-    folder.with_name(".gone").rename(folder)
-    path.write_text(yaml.safe_dump([scaler("shop-web", 4)]))
-    keys = {"autoscaler": "shop-web", "written": 4}
-    daemon.until(lambda: daemon.events("decision", **keys) != [], "shop-web at 4", seconds=_MAX_WAIT_SECONDS)
-    decided = daemon.events("decision", autoscaler="pay-api", level="info")
-    sizes = [(line["current"], line["desired"]) for line in decided if line["written"] is None]
-    assert set(sizes) == {(2, 2)}
-    assert [line for line in daemon.log if line["level"] == "error" and line["event"] not in LATE] == []
-    assert {line["team"] for line in daemon.events("team_file_refused")} == {"shop"}
-    status = daemon.get("/api/v1/status/daemon").json()["data"]
-    assert [(each["name"], each["autoscalers"], each["refused"]) for each in status["grants"]] == [
-        ("pay", 1, 0),
-        ("shop", 1, 0),
-    ]
-    assert 'autoscaler_grant_autoscalers{grant="pay"} 1.0' in daemon.metrics()
-    assert daemon.stop() == 0
-
-
-def test_a_folder_of_a_team_may_come_later(folders: Folders, folder: Path) -> None:
-    """A reload names the new grant; the folder is made afterwards."""
-    (folders.teams / "pay").rmdir()
-    with running_daemon(folders.config) as daemon:
-        daemon.wait_for("decision", autoscaler="main")
-        (folders.teams / "pay").mkdir()
-        folders.write("pay", "api.yaml", scaler("pay-api", 3))
-        daemon.wait_for("decision", autoscaler="pay-api", written=3)
-        assert daemon.stop() == 0

@@ -33,10 +33,10 @@ class Outage:
     """Job -> the reasons of its autoscaler's events since."""
 
 
-def outage(folder: Path, *, killed: bool = False) -> Outage:
+def outage(folder: Path) -> Outage:
     """Scale two jobs to SIZE, deploy both with their files' count of 1, and wait until both are back.
 
-    `killed`: the daemon is killed before, and both jobs are deployed twice until another one runs.
+    The daemon is killed before, and both jobs are deployed twice until another one runs.
     """
     (folder / "nomad").mkdir()
     found = Outage()
@@ -54,13 +54,10 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
             decided = {job: len(daemon.events("decision", autoscaler=job)) for job in JOBS}
             for job, count in decided.items():  # a cycle that began at that size, so that the daemon remembers it
                 daemon.wait_for("decision", count=count + 2, autoscaler=job)
-            before = {job: len(daemon.written(autoscaler=job)) for job in JOBS}
-            if killed:
-                daemon.stop(signal.SIGKILL)
+            daemon.stop(signal.SIGKILL)
             _register(nomad, "exec sleep 3601")
-            if killed:
-                _register(nomad, "exec sleep 3602")
-                daemon, before = daemons.enter_context(running_daemon(config)), dict.fromkeys(JOBS, 0)
+            _register(nomad, "exec sleep 3602")
+            daemon = daemons.enter_context(running_daemon(config))
 
             def back() -> bool:
                 rests = _at_rest(nomad)
@@ -71,7 +68,7 @@ def outage(folder: Path, *, killed: bool = False) -> Outage:
             daemon.until(back, "return to that size", 300)
             at_rest = len(daemon.events("decision", autoscaler=KEPT))
             daemon.wait_for("decision", count=at_rest + 3, autoscaler=KEPT)  # they say what they find at rest
-            found.written = {job: daemon.written(autoscaler=job)[before[job] :] for job in JOBS}
+            found.written = {job: daemon.written(autoscaler=job) for job in JOBS}
             found.events = {
                 job: [each["reason"] for each in daemon.get(f"/api/v1/events?name={job}").json()["data"]["events"]]
                 for job in JOBS

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pytest
 
-from tests.daemon.draining import KEYS
 from tests.daemon.running import autoscaler, external, running_daemon, write_config
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
@@ -24,6 +23,7 @@ from tests.servers.prometheus import PrometheusServer, running_prometheus, stati
 
 pytestmark = pytest.mark.slow
 
+KEYS: Final = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "ours", "AWS_EC2_METADATA_DISABLED": "true"}
 LEAVING_SECONDS: Final = 20
 
 

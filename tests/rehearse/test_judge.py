@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from autoscaler.decide import apply_outcome, decide, remember
 from autoscaler.errors import TargetUnavailable
 from autoscaler.hpa.memory import with_pending_write
@@ -37,6 +39,23 @@ def test_a_right_life_has_no_finding() -> None:
     assert [write.size for write in asked] == [6, 9, 6, 3]
     assert not any(found(records, asked).values())
     assert judge.changes_of(records) == judge.changes_of(records, asked), "cycles found the accepted sizes"
+
+
+@pytest.mark.parametrize("dies_at", [3, 12])
+def test_a_life_with_a_cycle_that_was_not_committed_has_no_finding(dies_at: int) -> None:
+    """It leaves its write unfinished. A later part of the life begins with what was remembered then."""
+    records, _ = lived(dies_at=dies_at)
+    for part in (records, records[5:]):
+        before = part[0].history
+        assert before is not None
+        assert list(judge.decided_otherwise(part, before)) == []
+        assert list(judge.unexplained_sizes(part)) == []
+
+
+def test_a_size_without_a_write_is_found() -> None:
+    records, _ = lived()
+    records[20] = replace(records[20], decision=replace(records[20].decision, current=17))
+    assert "found 17" in next(judge.unexplained_sizes(records))
 
 
 def test_a_step_of_the_clock_changes_no_decision() -> None:

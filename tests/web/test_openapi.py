@@ -94,7 +94,7 @@ def _explore(served: Served, folder: Path) -> None:
     ran = subprocess.run(
         [
             *(Path(sys.executable).with_name("st"), "run", described, "--url", served.server.url),
-            *("--auth", "ann:word", "--checks", "all", "--max-examples", "25", "--seed", "1"),
+            *("--auth", "ann:word", "--checks", "all", "--max-examples", "10", "--seed", "1"),
             *("--no-color", "--max-failures", "5"),
         ],
         cwd=folder,

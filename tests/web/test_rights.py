@@ -30,6 +30,7 @@ BODIES = {
     "no chunk": f"{CHUNKED}zz\r\nhello\r\n",
     "a chunk of a negative size": f"{CHUNKED}-5\r\nx",
     "a broken second chunk": f"{CHUNKED}5\r\nhello\r\nzz\r\n",
+    "a chunk without its end": f"{CHUNKED}5\r\nhelloXX\r\n",
     "two lengths": "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 }
 
@@ -85,8 +86,10 @@ def statuses(served: Served, methods: tuple[str, ...], rest: str, *, control: bo
 
 
 def untouched(served: Served) -> bool:
-    daemon = served.daemon
-    return not daemon.state.archive.steering() and daemon.reloads == daemon.resignations == 0
+    """Return whether nothing was changed, and no error logged: 300 requests in a second must not fill the log."""
+    daemon, logged = served.daemon, {line["event"] for line in served.log.lines}
+    errors = logged & {"request_failed", "web_error", "library_log"}
+    return not errors and not daemon.state.archive.steering() and daemon.reloads == daemon.resignations == 0
 
 
 @some_bodies

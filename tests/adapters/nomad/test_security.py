@@ -58,7 +58,7 @@ def least(secured: Secured) -> Path:
 
 
 class TestNomadUnderTheLeastPolicy(AdapterContract):
-    """The adapter keeps the contract with only the documented rights."""
+    """The adapter keeps the contract with only the documented rights. The suite is too slow to run without ACL, too."""
 
     @pytest.fixture
     def harness(self, secured: Secured, least: Path, tmp_path: Path, connect: Connect) -> Iterator[NomadHarness]:
