@@ -77,6 +77,7 @@ def test_changes_whose_times_are_moved_with_the_clock_are_the_same_changes() -> 
 def test_a_forgotten_window_is_found() -> None:
     """The load is low since second 9, and the window keeps the size up to second 14."""
     said = found(*lived(forgets_at=[11], forget=forget_window))
+    assert any(": remembered " in each for each in said["decided otherwise"])
     assert said["decided otherwise"]
     assert said["window"]
 
