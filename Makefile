@@ -27,7 +27,7 @@ UNUSED := anyio pytest_cov schemathesis
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
-.PHONY: help run test test-packages coverage test-aws test-loaded test-unit test-3.13 fmt lint types docs docs-serve bench bench-fleet bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
+.PHONY: help run test test-packages coverage test-aws test-loaded test-unit test-3.13 fmt lint types docs docs-serve bench bench-fleet bench-hostile bench-nomad bench-reaction bench-replay bench-state fuzz mutants rehearse wheel deb check-deb image sbom release install uninstall lock upgrade ready servers venv clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -92,6 +92,9 @@ bench-reaction: $(VENV)/installed-dev ## measure the time from a rise of load to
 
 bench-replay: $(VENV)/installed-dev ## measure the replay of a week from Prometheus; ARGS=quick for a day
 	$(BIN)/python -m bench.replay $(ARGS)
+
+bench-hostile: ready ## measure an autoscaler beside hostile neighbours, ten minutes; ARGS="--case cookies" for one case
+	$(BIN)/python -m rehearse --only hostile $(ARGS)
 
 mutants: $(VENV)/installed-dev ## break the code in many places and list those that no test notices; ARGS="autoscaler.rules.idle*" for some
 	$(BIN)/mutmut run $(ARGS)

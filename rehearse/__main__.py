@@ -23,11 +23,12 @@ def main(arguments: Sequence[str]) -> int:
         "--case",
         action="append",
         default=[],
-        help="only cases of machine or hosts with this in their names; repeatable",
+        help="only cases of machine, hosts or hostile with this in their names; repeatable",
     )
+    parser.add_argument("--section", action="append", default=[], help="only these sections of hostile; repeatable")
     parser.add_argument("--hours", type=float, default=24.0, help="of the day, a minute each (%(default)s)")
     asked = parser.parse_args(arguments)
-    extent = Extent(asked.short, asked.case, asked.hours)
+    extent = Extent(asked.short, asked.case, asked.section, asked.hours)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the processes that were started, as Ctrl-C does
     began, failed = time.monotonic(), 0
     print(table.head(), flush=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rehearse.bad_answers import ANSWERS, CONTROL, DOWN, SLOW, Proxy, running_proxy
+from rehearse.hostile.measure import FORBIDDEN
 from rehearse.rehearsal import Extent, Row
 from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
 from tests.servers.exporter import Exporter, running_exporter
@@ -34,16 +35,6 @@ _WITHIN_SECONDS: Final = 90.0
 _INSTANCES: Final = 200
 """More instances than an autoscaler ever starts here. They are numbered consecutively."""
 _POLICIES: Final = {"policies": [{"type": "Pods", "value": MAX_SIZE, "periodSeconds": 1}]}
-_FORBIDDEN: Final = (
-    "adapter_failed",
-    "autoscaler_failed",
-    "cycle_failed",
-    "library_log",
-    "request_failed",
-    "state_failed",
-    "web_failed",
-)
-"""Events that no foreign answer may cause."""
 _AT_ONCE: Final = {"scaleUp": _POLICIES, "scaleDown": {"stabilizationWindowSeconds": 0, **_POLICIES}}
 
 
@@ -140,7 +131,7 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
         for _ in range(1 if extent.short else ROUNDS):
             _round(stage, seen)
         assert stage.daemon.stop() == 0
-        errors = [str(line) for line in stage.daemon.log if line["event"] in _FORBIDDEN]
+        errors = [str(line) for line in stage.daemon.log if line["event"] in FORBIDDEN]
     runs = seen.rounds * len(CASE_OF)
     yield Row(
         runs if seen.without_value else 0,  # otherwise the answers were not bad

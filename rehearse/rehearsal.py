@@ -40,6 +40,8 @@ class Extent:
     """Whether its short form is requested."""
     cases: Sequence[str] = ()
     """Only cases whose names contain one of these words, of a rehearsal that has cases; none: all."""
+    sections: Sequence[str] = ()
+    """Only cases of these sections, of a rehearsal that has sections; none: all."""
     hours: float = 24.0
     """Hours of the day, a minute each."""
 

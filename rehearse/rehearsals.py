@@ -5,6 +5,7 @@ from typing import Final
 
 from rehearse import answers, kills
 from rehearse.day import rehearsal as day
+from rehearse.hostile import rehearsal as hostile
 from rehearse.hosts import rehearsal as hosts
 from rehearse.machine import rehearsal as machine
 from rehearse.rehearsal import Rehearsal
@@ -15,4 +16,5 @@ REHEARSALS: Final[Mapping[str, Rehearsal]] = {
     "answers": Rehearsal("29 bad answers of a Prometheus, all at once, 20 times", answers.rehearse),
     "machine": Rehearsal("the machine's clock, sleep, disk and state", machine.rehearse),
     "day": Rehearsal("24 hours of 200 autoscalers in 24 minutes", day.rehearse),
+    "hostile": Rehearsal("a good autoscaler beside hostile neighbours", hostile.rehearse),
 }

@@ -57,12 +57,12 @@ def rehearse(folder: Path, extent: Extent) -> Iterator[Row]:
         seen = _live(found, hours * 3600 / speed, short=short)
         assert found.stop(signal.SIGTERM) == 0
         records = _records(found)
-    logged, slowest = found.logged, max(seen.minutes, default=0)
+    events, slowest = found.log.events, max(seen.minutes, default=0)
     yield Row(
         len(seen.happened),
         "after each fault every autoscaler goes on by itself, and no line of the log is of a bug",
         f"{len(seen.minutes)} of {len(seen.happened)}, after {slowest:.0f} minutes of the day at most",
-        [*seen.broken, *(f"{logged[event]} x {event}: {found.errors}" for event in _BUGS if logged[event])],
+        [*seen.broken, *(f"{events[event]} x {event}: {found.log.errors}" for event in _BUGS if events[event])],
     )
     samples, more = seen.measure.samples, _MORE_SHORT if short else _MORE
     yield flat(samples, "memory (MiB)", lambda sample: sample.mebibytes, _GROWS_SHORT if short else _GROWS)
@@ -109,7 +109,7 @@ def _live(world: World, seconds: float, *, short: bool) -> Lived:
 def _wait(world: World, part: Callable[[], float], until: float) -> None:
     while part() < until:
         world.read_log()
-        assert world.daemon.alive, f"the daemon ended: {world.errors}"
+        assert world.daemon.alive, f"the daemon ended: {world.log.errors}"
         time.sleep(0.2)
 
 

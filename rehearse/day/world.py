@@ -1,10 +1,8 @@
 """Prometheus, the load, the daemon and its workers, on one machine with fast clocks."""
 
-import json
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
@@ -17,11 +15,14 @@ import requests
 from rehearse.day.config import Wanted, write
 from rehearse.day.load import Load
 from rehearse.filesystems import in_memory, require_mounts
-from tests.daemon.running import RunningDaemon, end_workers, running_daemon
+from rehearse.hostile import daemon
+from rehearse.hostile.daemon import OPEN, Daemon
+from rehearse.hostile.log import Stretch
+from tests.daemon.running import end_workers
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Faults, running_faults
 from tests.servers.prometheus import running_prometheus, static
-from tests.servers.stepped_clock import PROGRAM, SteppedClock
+from tests.servers.stepped_clock import SteppedClock
 
 SPEED: Final = 60.0
 """How fast the daemon's clocks run."""
@@ -31,10 +32,7 @@ _STATE_BYTES: Final = 256 * 2**20
 """The size of the state's own file system, in bytes."""
 _STOPS_WITHIN_SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 60.0
-_ANSWERS_SECONDS: Final = 10.0
 _LOOKS_SECONDS: Final = 0.3
-_ERRORS: Final = 5
-"""The number of the log's errors to keep."""
 _PAGES: Final = (
     "/",
     "/autoscalers/s001",
@@ -55,13 +53,9 @@ class World:
         self.state = folder / "state"
         self.wanted = wanted
         self.names: Sequence[str] = ()
-        self.logged: Counter[str] = Counter()
-        """Event -> lines in the logs of all daemons so far, which are too long to keep."""
-        self.errors: list[str] = []
-        """What the latest of these lines say of errors."""
-        self.daemon: RunningDaemon
-        self._read = 0
-        """The length of the daemon's log that is counted, in bytes."""
+        self.log = Stretch()
+        """The log of all daemons so far."""
+        self.daemon: Daemon
         self._load = load
         self._running = ExitStack()
         self._reading = threading.Event()
@@ -74,10 +68,8 @@ class World:
 
     def start(self) -> None:
         """Start a daemon on the present configuration. Raises AssertionError."""
-        daemon = running_daemon(self.folder / "autoscaler.yaml", env=self.clock.env, program=PROGRAM)
-        started = self._running.enter_context(daemon)
-        started.wait_for("listening")
-        self.daemon, self._read = started, 0
+        running = daemon.running(self.folder / "autoscaler.yaml", OPEN, self.clock.env)
+        self.daemon = self._running.enter_context(running)
 
     def stop(self, number: signal.Signals) -> int:
         """End the daemon. Returns its exit status."""
@@ -88,20 +80,10 @@ class World:
         self._running.close()
         return code
 
-    def read_log(self) -> Counter[str]:
-        """Count the lines of the daemon's log since the last call. Returns the number of each event."""
-        new: Counter[str] = Counter()
-        with self.daemon.stderr.open("rb") as log:
-            log.seek(self._read)
-            for text in log:
-                if text.endswith(b"\n"):
-                    self._read += len(text)
-                    line = json.loads(text)
-                    new[line["event"]] += 1
-                    if "error" in line or line["event"] == "library_log":
-                        said = "; ".join(str(line[key]) for key in ("message", "error") if key in line)
-                        self.errors = [*self.errors, f"{line['event']}: {said}"[:300]][-_ERRORS:]
-        self.logged += new
+    def read_log(self) -> Stretch:
+        """Read the daemon's log since the last call."""
+        new = self.daemon.new_log()
+        self.log.join(new)
         return new
 
     def reload(self, ends: str = "reloaded") -> None:
@@ -112,9 +94,9 @@ class World:
         self.read_log()
         self.daemon.process.send_signal(signal.SIGHUP)
         end = time.monotonic() + _PATIENCE_SECONDS
-        while not self.read_log()[ends]:
-            assert self.daemon.alive, f"the daemon ended: {self.errors}"
-            assert time.monotonic() < end, f"no {ends}: {self.errors[-3:]}"
+        while not self.read_log().events[ends]:
+            assert self.daemon.alive, f"the daemon ended: {self.log.errors}"
+            assert time.monotonic() < end, f"no {ends}: {self.log.errors[-3:]}"
             time.sleep(0.1)
 
     def wait_until_all_go_on(self) -> float:
@@ -124,7 +106,7 @@ class World:
         """
         since, began = self.clock.now(), time.monotonic()
         while late := self._not_decided(since):
-            assert self.daemon.alive, f"the daemon ended: {self.errors}"
+            assert self.daemon.alive, f"the daemon ended: {self.log.errors}"
             waited = time.monotonic() - began
             assert waited < _PATIENCE_SECONDS, f"{len(late)} did not recover, among them {'; '.join(late[:3])}"
             time.sleep(0.2)
@@ -132,7 +114,7 @@ class World:
 
     def _not_decided(self, since: float) -> Sequence[str]:
         try:
-            found = self._ask("/api/v1/autoscalers").json()["data"]["autoscalers"]
+            found = self.daemon.ask("/api/v1/autoscalers").json()["data"]["autoscalers"]
         except (requests.RequestException, ValueError, KeyError) as error:
             return [f"no list: {error}"]
         decided = {
@@ -153,7 +135,7 @@ class World:
                 if self._reading.wait(_LOOKS_SECONDS):
                     return
                 with suppress(requests.RequestException):  # the daemon restarts
-                    self._ask(page)
+                    self.daemon.ask(page, timeout=5)
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
@@ -162,10 +144,6 @@ class World:
         finally:
             self._reading.set()
             thread.join()
-
-    def _ask(self, path: str) -> requests.Response:
-        """Send a request. Returns the answer. Raises requests.RequestException."""
-        return requests.get(self.daemon.url + path, timeout=_ANSWERS_SECONDS)
 
     def end(self) -> None:
         """Stop everything that was started, workers included."""

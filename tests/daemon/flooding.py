@@ -7,11 +7,12 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 
-def connected(url: str) -> socket.socket:
-    """Return a client. It may not be connected yet."""
+def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
+    """Return a client from an address of this machine. It may not be connected yet."""
     place = urlsplit(url)
     client = socket.socket()
     client.setblocking(False)
+    client.bind((source, 0))
     with suppress(BlockingIOError):
         client.connect((place.hostname, place.port))
     return client

@@ -169,12 +169,13 @@ def running_daemon(
     env: Mapping[str, str] | None = None,
     program: Sequence[str] = _PROGRAM,
     service_manager: bool = False,
+    umask: int = -1,
     log_to: int | None = None,
 ) -> Iterator[RunningDaemon]:
     """Run `autoscaler run` on `config`, with its state beside the file by default. It is killed at the end.
 
-    `service_manager`: it has one, whose messages the test reads. `log_to`: the descriptor that
-    is its stderr; the daemon's `log` stays empty then.
+    `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this process. `log_to`: the
+    descriptor that is its stderr; the daemon's `log` stays empty then.
     """
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
     with ExitStack() as stack:
@@ -191,6 +192,7 @@ def running_daemon(
             stdin=subprocess.DEVNULL,
             stderr=file if log_to is None else log_to,
             env=environment(state or config.parent / "state", **(variables | dict(env or {}))),
+            umask=umask,
         )
         try:
             yield RunningDaemon(process, config, stderr, listener)

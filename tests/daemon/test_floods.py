@@ -17,7 +17,10 @@ pytestmark = pytest.mark.slow
 
 
 def test_many_requests_do_not_stop_the_shards(folder: Path, prometheus: str) -> None:
-    """Clients request pages, lists and metrics without a pause, and send requests ahead of the answers."""
+    """Clients request pages, lists and metrics without a pause, and send requests ahead of the answers.
+
+    `make bench-hostile` measures the times between cycles.
+    """
     names = [f"a{number}" for number in range(200)]
     adapters = {"groups": {"type": "memory", "groups": {name: {} for name in names}}}
     scalers = [autoscaler(name, "vector(2)", adapter="groups") for name in names]
