@@ -47,8 +47,11 @@ class FileLock:
 
     @property
     def in_place(self) -> bool:
-        """Return whether the held file is still the one at its path: a removed one keeps no other process away."""
-        return is_at(self.path, os.fstat(self._file.fileno()))
+        """Return whether the held file is still the one at its path: a removed one keeps no other process away.
+
+        A released one is not held: the HTTP server may ask once more while the daemon ends.
+        """
+        return not self._file.closed and is_at(self.path, os.fstat(self._file.fileno()))
 
     def release(self) -> None:
         """Let another process take it. The file stays, because its removal could take it away from the next holder."""
