@@ -42,4 +42,4 @@ class Barrier:
         before, at = self._failing.get(part, ("", now))
         if error != before or now - at >= _AGAIN_SECONDS:
             self._failing[part] = error, now
-            self._logger.error("part_failed", part=part, error=f"{error}; it is tried again")
+            self._logger.error("part_failed", part=part, error=error)
