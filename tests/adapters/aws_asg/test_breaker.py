@@ -1,10 +1,21 @@
 """The circuit breaker holds scale-out of a group whose launches keep failing."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
-from autoscaler.model import Held, Hold, Written
+from adapters.aws_asg.breaker import Breaker
+from adapters.aws_asg.settings import CircuitBreaker
+from autoscaler.model import Call, Held, Hold, Written
 from tests.adapters.aws_asg.conftest import Cloud, Connect, LiveAdapter
+from tests.clocks import MovedClock
 from tests.servers.aws.group import Activity
+
+if TYPE_CHECKING:
+    from adapters.aws.api import AwsApi
 
 pytestmark = pytest.mark.slow
 _WHY = "We currently do not have sufficient m5.large capacity in the Availability Zone you requested."
@@ -120,3 +131,27 @@ def test_a_launch_into_a_warm_pool_is_no_success_of_the_group(cloud: Cloud, conn
     )
     group.activities[0].end(now)
     assert connection.state("filled").hold.scale_out is not None
+
+
+@pytest.mark.parametrize(
+    ("codes", "held"),
+    [
+        (("PreInService", "WaitingForInstanceWarmup"), False),
+        (("Failed", "MidLifecycleAction", "Cancelled"), True),
+        (("Failed", "Successful", "Failed", "Failed"), False),
+    ],
+)
+def test_only_launches_that_have_ended_count(codes: Sequence[str], held: bool) -> None:
+    """The group lacks instances all the time. The imitated group cannot be made to keep launches under way.
+
+    Source of the codes: Auto Scaling API Reference, Activity.
+    """
+    clock = MovedClock()
+    activities = [
+        {"Description": "Launching a new EC2 instance: i-1", "StatusCode": code, "StartTime": clock.now() - age}
+        for code, age in zip(codes, (timedelta(minutes=minutes) for minutes in range(1, 9)), strict=False)
+    ]
+    api = SimpleNamespace(ask=lambda *_: {"Activities": activities})
+    breaker = Breaker(cast("AwsApi", api), CircuitBreaker(failures=2), clock)
+    breaker.read_activities((), ("web",), Call(clock.now(), clock.monotonic() + 60))
+    assert (breaker.hold("web") is not None) == held
