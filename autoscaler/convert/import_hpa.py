@@ -122,24 +122,33 @@ def _metric(given: Mapping[str, Any], kind: str | None, name: str, maximum: int)
     metric = HpaMetric.model_validate(given, by_alias=True, by_name=False)
     target = read_target(metric.type, given[metric.key]["target"])
     body = metric.body
-    named: dict[str, Any]
-    if isinstance(body, fields.Resource):
-        named, hint, query = {"name": body.name}, "one sample for each instance", UsualQuery("")
-        if isinstance(body, fields.ContainerResource):
-            named["container"] = body.container
-            hint += f", with {body.container} as its label task or container"
-        elif (known := usual_query(body.name, kind, name)) is not None:
-            query, hint = known, f"{hint}; check it"
-        return MetricBlock(metric.type, named, target, query, hint)
-    named, fallback = {"metric": {"name": body.metric.name}}, None
-    hint = f"its samples are summed; perhaps {series(body.metric)}"
-    if isinstance(body, fields.Pods):
-        hint = f"one sample for each instance; perhaps sum by (instance) ({series(body.metric)})"
-    elif isinstance(body, fields.Object):
-        about = body.described_object
-        named = {"describedObject": {"kind": about.kind, "name": about.name}, **named}
-        hint = f"exactly one sample; perhaps sum({series(body.metric)})"
-    elif isinstance(body, fields.External) and body.fallback is not None:
-        fallback = body.fallback.model_dump(by_alias=True, exclude_none=True)
-        fallback["replicas"] = min(fallback["replicas"], maximum)
-    return MetricBlock(metric.type, named, target, UsualQuery(""), hint, fallback)
+    match body:
+        case fields.ContainerResource():
+            hint = f"one sample for each instance, with {body.container} as its label task or container"
+            return MetricBlock(
+                metric.type, {"name": body.name, "container": body.container}, target, UsualQuery(""), hint
+            )
+        case fields.Resource():
+            known = usual_query(body.name, kind, name)
+            hint = "one sample for each instance" + ("; check it" if known else "")
+            return MetricBlock(metric.type, {"name": body.name}, target, known or UsualQuery(""), hint)
+        case fields.Pods():
+            hint = f"one sample for each instance; perhaps sum by (instance) ({series(body.metric)})"
+            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint)
+        case fields.Object():
+            about = body.described_object
+            shown = {"describedObject": {"kind": about.kind, "name": about.name}}
+            hint = f"exactly one sample; perhaps sum({series(body.metric)})"
+            return MetricBlock(metric.type, shown | _name(body.metric), target, UsualQuery(""), hint)
+        case fields.External():
+            hint = f"its samples are summed; perhaps {series(body.metric)}"
+            other = body.fallback
+            fallback = None if other is None else other.model_dump(by_alias=True, exclude_none=True)
+            if fallback is not None:
+                fallback["replicas"] = min(fallback["replicas"], maximum)
+            return MetricBlock(metric.type, _name(body.metric), target, UsualQuery(""), hint, fallback)
+    raise AssertionError("each type of metric has a body")
+
+
+def _name(metric: fields.Identifier) -> dict[str, Any]:
+    return {"metric": {"name": metric.name}}

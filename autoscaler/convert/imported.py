@@ -110,12 +110,14 @@ def without_nulls(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: {name: "" if text is None else text for name, text in each.items()}
-        if key in _TEXTS and isinstance(each, dict)
-        else without_nulls(each)
+        key: _texts(each) if key in _TEXTS and isinstance(each, dict) else without_nulls(each)
         for key, each in value.items()
         if each is not None
     }
+
+
+def _texts(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: "" if each is None else each for key, each in value.items()}
 
 
 def read_model(model: type[_ModelT], value: Any, loc: Loc, problems: Problems) -> _ModelT | None:

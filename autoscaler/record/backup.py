@@ -56,8 +56,7 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
         versions.require_state(connection, databases.place(where))
     partial = file.with_name(file.name + _PARTIAL)
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
-        if file.exists():
-            raise StateError(f"{file} already exists; name another file")
+        _require_new(file)
         remove_database(partial)
         leaving.callback(remove_database, partial)
         os.close(open_private(partial))
@@ -67,9 +66,15 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
                 f"{databases.place(where)} has no autoscaler; name the right state with --config.file or "
                 "$STATE_DIRECTORY, or write this one with --empty"
             )
+        _require_new(file)  # the copy may have taken minutes
         partial.replace(file)
         sync(file.parent)
     return contents
+
+
+def _require_new(file: Path) -> None:
+    if file.exists():
+        raise StateError(f"{file} already exists; name another file")
 
 
 def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = False) -> Contents:

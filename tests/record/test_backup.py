@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import URL
 
 from autoscaler.errors import StateError
 from autoscaler.model import History
@@ -183,6 +184,23 @@ def test_a_backup_overwrites_no_file(sqlite_opener: Opener, tmp_path: Path) -> N
     with pytest.raises(StateError, match="already exists; name another file"):
         backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
     assert (tmp_path / "a.db").read_text() == "yesterday's"
+
+
+def test_a_backup_overwrites_no_file_that_appears_while_it_copies(
+    sqlite_opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(sqlite_opener)
+    copy, file = backup._copy, tmp_path / "backups/a.db"
+    file.parent.mkdir()
+
+    def copy_slowly(source: URL, target: Path) -> backup.Contents:
+        file.write_text("another's")
+        return copy(source, target)
+
+    monkeypatch.setattr(backup, "_copy", copy_slowly)
+    with pytest.raises(StateError, match="already exists; name another file"):
+        backup.back_up(sqlite_opener.url, sqlite_opener.folder, file)
+    assert {each.name: each.read_text() for each in file.parent.iterdir()} == {"a.db": "another's"}
 
 
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:

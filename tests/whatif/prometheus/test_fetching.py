@@ -19,7 +19,7 @@ def fetched(server: FakePrometheus, asked: Grid) -> Recording:
     return Fetcher({"default": server}, server.clock).fetch([LOAD], asked)[LOAD]
 
 
-def test_a_week_is_a_few_queries_below_the_limit_of_points() -> None:
+def test_a_week_is_some_hundred_queries_below_the_limit_of_points() -> None:
     first = 1_000_001
     planned = parts(span(first, WEEK))
     assert len(planned) < 320
