@@ -12,15 +12,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.clock import Clock
 from autoscaler.decide import apply_outcome, decide
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.isolation import each, without
 from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Autoscaler, Call, Decision, Observed, Outcome, ShardName, TargetRef
 from autoscaler.observe.observer import Observer
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 
 _NO_SHARD: Final = ShardName("")
 

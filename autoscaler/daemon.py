@@ -31,13 +31,15 @@ from autoscaler.metrics.watch import (
     watch_state,
 )
 from autoscaler.notify.notifier import Notifier
-from autoscaler.runtime import Leadership, RunOptions, Runtime, Upkeep
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder, NotBuilt
 from autoscaler.runtime.following import Following
-from autoscaler.runtime.options import make_state_folder, open_state, read, read_web
+from autoscaler.runtime.leadership import Leadership
+from autoscaler.runtime.options import RunOptions, make_state_folder, open_state, read, read_web
 from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.requests import Moved, Order, Reload, Resign
+from autoscaler.runtime.runtime import Runtime
+from autoscaler.runtime.upkeep import Upkeep
 from autoscaler.threads import Stop, Stopping, within
 from autoscaler.version import VERSION
 from autoscaler.view.discovered import DiscoveredList

@@ -25,7 +25,8 @@ from autoscaler.decide import decide
 from autoscaler.log.configure import Format, Level, configure
 from autoscaler.metrics.health import Health
 from autoscaler.model import Observation, Observed, TargetRef
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from autoscaler.web.server import WebServer
 from autoscaler.web.sources import Sources
 from tests.decide.build import CPU_60, samples, scaler, state

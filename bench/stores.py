@@ -12,7 +12,9 @@ from typing import Any, Final, Protocol
 import psycopg
 
 from autoscaler.clock import SystemClock
-from autoscaler.record import LeaseOptions, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.record.state import State
 from tests.record.postgresql import empty_state, running_server
 
 DETAIL: Final = timedelta(days=7)

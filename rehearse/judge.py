@@ -24,7 +24,7 @@ from autoscaler.model import (
     Written,
     later,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from tests.record.deciding_again import comparable
 
 

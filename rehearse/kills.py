@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from rehearse import judge
 from rehearse.judge import Asked, Change
 from rehearse.load import LEAST, Load, series

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from autoscaler.model import ManualControls
-from autoscaler.record import State
 from autoscaler.record.database import Database
+from autoscaler.record.state import State
 from autoscaler.record.steering import change_steering
 
 

@@ -115,7 +115,7 @@ class Client:
     def _open(self, down: ServerDown) -> "Reads":
         """Return the endpoints on the state, and say so."""
         from autoscaler.clock import SystemClock  # noqa: PLC0415 - see TYPE_CHECKING above
-        from autoscaler.record import Archive  # noqa: PLC0415 - likewise
+        from autoscaler.record.archive import Archive  # noqa: PLC0415 - likewise
         from autoscaler.view.reads import Reads  # noqa: PLC0415 - likewise
 
         if self._where.server is not None and not self._servers[0].is_this_machine:

@@ -36,7 +36,8 @@ from autoscaler.observe.planner.outcome import Outcome
 from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.targets import Connection
 from autoscaler.quantity import format_duration
-from autoscaler.record import Archive, examine_state
+from autoscaler.record.archive import Archive
+from autoscaler.record.examine import examine_state
 from autoscaler.rules.drain import DrainRule
 from autoscaler.schedule.shard import MAX_CYCLE, cycle_seconds
 from autoscaler.target import Adapter, AdapterContext, load

@@ -13,7 +13,7 @@ from autoscaler.daemon import Daemon
 from autoscaler.errors import AdapterError, AutoscalerError, ConfigError
 from autoscaler.log.configure import Format, Level, configure, route_uncaught
 from autoscaler.log.stream import LogStream
-from autoscaler.runtime import RunOptions
+from autoscaler.runtime.options import RunOptions
 from autoscaler.service import CONFIG
 from autoscaler.threads import Stopping
 

@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from pydantic import ValidationError
 
 from autoscaler.errors import ServerError
-from autoscaler.net import on_this_machine
+from autoscaler.net.limits import on_this_machine
 from autoscaler.version import USER_AGENT
 
 if TYPE_CHECKING:  # their imports take half a second

@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field, Tag, ValidationInfo, field_validator
 
-from autoscaler import net
 from autoscaler.config.server import HeaderValue, TokenParameterName, TokenUrl
 from autoscaler.fields.part import Part
 from autoscaler.fields.types import Flag, Text, matching, two_forms
+from autoscaler.net import limits
 from autoscaler.target import ExistingPath
 
 
@@ -24,7 +24,7 @@ class BasicAuth(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Tls(net.Tls, Part):
+class Tls(limits.Tls, Part):
     """TLS towards the server, and our own certificate."""
 
     ca_file: ExistingPath | None = None

@@ -4,7 +4,3 @@ A cycle only reads which instances wait, commits that their drains have begun, a
 The next cycles read what became of them (`Drainer.reports`). After a restart, or on another daemon, the first cycle
 hands over what its memory has under way; actions are idempotent, and a drain's timeout counts from its beginning.
 """
-
-from autoscaler.drain.drainer import MAX_DRAINS, Drainer
-
-__all__ = ["MAX_DRAINS", "Drainer"]

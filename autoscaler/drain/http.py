@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from autoscaler.drain.attempt import ActionContext, Attempt
-from autoscaler.net import HttpError
+from autoscaler.net.errors import HttpError
 from autoscaler.net.session import Session
 from autoscaler.rules.drain import HttpDrainRule
 

@@ -10,7 +10,7 @@ from autoscaler.isolation import each
 from autoscaler.log.decisions import DecisionLog
 from autoscaler.logger import Logger
 from autoscaler.model import Decision, Reason, ShardName
-from autoscaler.record import Cut
+from autoscaler.record.values import Cut
 from autoscaler.rules.manual import OVERRIDE_ENDED, PAUSE_ENDED
 from autoscaler.text import listed
 

@@ -11,7 +11,7 @@ from autoscaler.errors import StateError
 from autoscaler.metrics.families import counter, gauge, show
 from autoscaler.model import ShardName
 from autoscaler.observe.queries import AskedAlone
-from autoscaler.record import StateSize
+from autoscaler.record.values import StateSize
 from autoscaler.view.discovered import DiscoveredList
 
 _STATE_SECONDS: Final = 60.0

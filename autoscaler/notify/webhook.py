@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from autoscaler.config.settings import Webhook
 from autoscaler.model import Notice
-from autoscaler.net import HttpError
+from autoscaler.net.errors import HttpError
 from autoscaler.net.files import read_secret
 from autoscaler.net.secrets import of_url
 from autoscaler.net.session import Session

@@ -17,8 +17,9 @@ from requests import Response
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Compression, PrometheusSource
 from autoscaler.errors import MAX_MESSAGE, MetricError
-from autoscaler.net import HttpError, Late, Malformed, TooLarge, Unreachable, WithoutTls, on_this_machine
 from autoscaler.net.answer import beginning
+from autoscaler.net.errors import HttpError, Late, Malformed, TooLarge, Unreachable, WithoutTls
+from autoscaler.net.limits import on_this_machine
 from autoscaler.net.secrets import Secrets, of_headers
 from autoscaler.net.session import Session
 from autoscaler.observe.answer import MORE_ROOM, REFUSED, NotAnAnswer, parse_answer, parse_look_up

@@ -11,8 +11,8 @@ from requests.auth import HTTPBasicAuth
 
 from autoscaler.config.authentication import OAuth2
 from autoscaler.errors import MetricError
-from autoscaler.net import HttpError
 from autoscaler.net.answer import decoded
+from autoscaler.net.errors import HttpError
 from autoscaler.net.session import Session
 from autoscaler.observe.failure import not_now
 from autoscaler.observe.secret_files import secret_of

@@ -16,10 +16,10 @@ from requests import PreparedRequest
 
 from autoscaler.config.authentication import SigV4
 from autoscaler.errors import MetricError
-from autoscaler.net import USER_AGENT
 from autoscaler.net.errors import words
 from autoscaler.net.secrets import Secrets
 from autoscaler.text import plain
+from autoscaler.version import USER_AGENT
 
 _READ_AGAIN_SECONDS: Final = 300.0
 """How long keys are used before botocore is asked again. It renews keys that end when 15 minutes are left."""

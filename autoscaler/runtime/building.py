@@ -13,7 +13,8 @@ from autoscaler.config.settings import AdapterSection
 from autoscaler.errors import AdapterError, AutoscalerError, StateError, named
 from autoscaler.logger import Logger
 from autoscaler.model import ShardName, TargetRef
-from autoscaler.record import Ledger, make_folder
+from autoscaler.record.folder import make_folder
+from autoscaler.record.ledger import Ledger
 from autoscaler.runtime.wanted import Wanted, WantedAdapter
 from autoscaler.target import Adapter, AdapterContext, AdapterValues, load
 from autoscaler.threads import NoThread, Stop, spawn

@@ -11,7 +11,7 @@ from autoscaler.log.reporter import Reporter
 from autoscaler.logger import Logger
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.notify.notifier import Notifier
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.runtime.options import RunOptions, read, read_web, retention_of, unfollowable
 from autoscaler.runtime.outside import Outside
 from autoscaler.runtime.runtime import Runtime

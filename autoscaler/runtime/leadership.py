@@ -15,7 +15,7 @@ from typing import Final
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
-from autoscaler.record import Lease
+from autoscaler.record.lease import Lease
 from autoscaler.threads import NoThread, spawn
 
 _JITTER: Final = 0.2

@@ -5,7 +5,8 @@ from functools import partial
 
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
-from autoscaler.record import Ledger, State
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from autoscaler.threads import Stop, spawn
 
 

@@ -10,7 +10,10 @@ from autoscaler.config.large_file import load_for_daemon
 from autoscaler.config.origins import Origins
 from autoscaler.config.settings import Settings
 from autoscaler.errors import ConfigError
-from autoscaler.record import LeaseOptions, Retention, State, make_folder, state_folder
+from autoscaler.record.folder import make_folder, state_folder
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.record.state import State
 
 if TYPE_CHECKING:
     from autoscaler.web.webconfig import WebConfig

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.clock import Clock
 from autoscaler.cycle import Ports
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.logger import Logger
 from autoscaler.metrics.adapter import metered
 from autoscaler.metrics.metrics import Metrics
@@ -18,11 +18,11 @@ from autoscaler.observe.observer import Observer
 from autoscaler.observe.prometheus import Connect, Prometheus
 from autoscaler.observe.queries import Queries
 from autoscaler.observe.targets import Connection
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.leadership import Leadership
 from autoscaler.runtime.wanted import Wanted
-from autoscaler.schedule import Shard, Work
+from autoscaler.schedule.shard import Shard, Work
 
 _HANGS_AFTER_PERIODS: Final = 3
 """Periods past its deadline after which a shard is superseded."""

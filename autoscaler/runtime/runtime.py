@@ -21,13 +21,16 @@ from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Autoscaler, ConfiguredRule, ShardName
 from autoscaler.observe.gate import Gates
 from autoscaler.observe.queries import AskedAlone
-from autoscaler.record import LeaseOptions, Ledger, State
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from autoscaler.runtime.building import Builder, BuiltAdapter
 from autoscaler.runtime.leadership import Leadership
 from autoscaler.runtime.ledgers import Ledgers
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, wanted_shards
-from autoscaler.schedule import Shard, Shards, wait_for
+from autoscaler.schedule.shard import Shard
+from autoscaler.schedule.shards import Shards, wait_for
 from autoscaler.text import count as counted
 from autoscaler.threads import Stop, Stopping
 

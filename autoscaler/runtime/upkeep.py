@@ -9,8 +9,9 @@ from autoscaler import memory
 from autoscaler.clock import Clock
 from autoscaler.errors import StateError, bug
 from autoscaler.logger import Logger
-from autoscaler.record import Cut, State
-from autoscaler.schedule import Shards
+from autoscaler.record.state import State
+from autoscaler.record.values import Cut
+from autoscaler.schedule.shards import Shards
 from autoscaler.threads import NoThread, spawn
 
 _T = TypeVar("_T")

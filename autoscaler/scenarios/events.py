@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from autoscaler.model import Event as ModelEvent
 from autoscaler.model import ManualControls, Override, Pause
 from autoscaler.quantity import parse_duration
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.rules.manual import overridden, paused, resumed
 from autoscaler.scenarios.file import Event
 

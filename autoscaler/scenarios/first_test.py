@@ -26,7 +26,8 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import Milli, format_duration, format_quantity, sum_of
-from autoscaler.record import Archive, Record
+from autoscaler.record.archive import Archive
+from autoscaler.record.values import Record
 from autoscaler.scenarios.reading import read_tests
 from autoscaler.scenarios.results import result_of
 

@@ -11,7 +11,9 @@ from typing import Final
 from autoscaler.cli.explain import explanation as explanation_lines
 from autoscaler.layout import Screen
 from autoscaler.quantity import format_duration
-from autoscaler.record import Archive, Retention, State
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from autoscaler.scenarios.expectations import Failure, failure
 from autoscaler.scenarios.prometheus import evaluating
 from autoscaler.scenarios.run import Run

@@ -13,7 +13,7 @@ from autoscaler.cycle import CycleResult
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Decision, ShardName
 from autoscaler.observe.gate import Gates
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.runtime.building import BuiltAdapter, ShardMemory
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.runtime.wanted import Wanted, wanted_shards
@@ -23,7 +23,7 @@ from autoscaler.scenarios.events import clock_step, steer
 from autoscaler.scenarios.file import Event
 from autoscaler.scenarios.instances import Group, Groups
 from autoscaler.scenarios.scenario import Scenario
-from autoscaler.schedule import Shard
+from autoscaler.schedule.shard import Shard
 from autoscaler.version import VERSION
 
 _NONE: Final = timedelta(0)

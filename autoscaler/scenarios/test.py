@@ -77,7 +77,7 @@ def test(
 
 
 def _show_first_test(name: str, at: datetime, config_file: Path | None) -> None:
-    from autoscaler.record import Archive  # noqa: PLC0415 - slow, and only needed here
+    from autoscaler.record.archive import Archive  # noqa: PLC0415 - slow, and only needed here
     from autoscaler.scenarios.first_test import first_test  # noqa: PLC0415 - likewise
 
     with exit_on_error():

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from autoscaler.net import Tls
+from autoscaler.net.limits import Tls
 from autoscaler.quantity import format_duration, parse_duration
 
 

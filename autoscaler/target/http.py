@@ -5,26 +5,23 @@
 
 from typing import TYPE_CHECKING, Any
 
-from autoscaler.net import (
-    MAX_ANSWER,
-    USER_AGENT,
+from autoscaler.net.answer import beginning, decoded
+from autoscaler.net.connection import Dial, Left
+from autoscaler.net.errors import (
     Dropped,
     HttpError,
     Interrupted,
     Late,
     Malformed,
-    Tls,
     TlsFailed,
     TooLarge,
     Unreachable,
     WithoutTls,
-    in_mib,
-    on_this_machine,
 )
-from autoscaler.net.answer import beginning, decoded
-from autoscaler.net.connection import Dial, Left
+from autoscaler.net.limits import MAX_ANSWER, Tls, in_mib, on_this_machine
 from autoscaler.net.secrets import Secrets
 from autoscaler.target.addresses import Addresses, NextAddress, cannot_serve
+from autoscaler.version import USER_AGENT
 
 if TYPE_CHECKING:
     from autoscaler.net.session import Session

@@ -25,7 +25,7 @@ from autoscaler.model import (
     TargetType,
 )
 from autoscaler.quantity import format_seconds
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.rules import plan_of
 from autoscaler.view.explanation import Explanation, StepDocument, Way, steps
 from autoscaler.view.notation import decimal, scale_of

@@ -15,7 +15,7 @@ from autoscaler.view.summary import Summary
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy and YAML
     from autoscaler.config.settings import PrometheusSource
-    from autoscaler.record import EventRow, Record
+    from autoscaler.record.values import EventRow, Record
 
 
 @with_parts(ShownDetail, behind=("instances", "warnings"))

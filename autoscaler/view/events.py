@@ -7,7 +7,7 @@ from autoscaler.document import Document
 from autoscaler.model import Direction, EventType
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import EventRow
+    from autoscaler.record.values import EventRow
 
 
 class EventDocument(Document):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from autoscaler.document import QueryDocument
 from autoscaler.foresee.thresholds import Thresholds
 from autoscaler.model import Bounds, Failure, InstanceReading, MetricOutcome, Reading, ValueReading
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.view import ahead
 from autoscaler.view.ahead import Ahead
 from autoscaler.view.explanation import BoundsDocument, ExplainedMetric, Explanation, Samples, ThresholdDocument, steps

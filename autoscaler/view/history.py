@@ -12,7 +12,8 @@ from autoscaler.view.notation import number
 from autoscaler.view.thinning import even
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import EventRow, SeriesRow
+    from autoscaler.record.series import SeriesRow
+    from autoscaler.record.values import EventRow
 
 
 class PointMetric(Document):

@@ -7,7 +7,7 @@ from autoscaler.document import Document
 from autoscaler.view.status import DaemonStatus
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import Daemons, Leader
+    from autoscaler.record.daemons import Daemons, Leader
 
 
 class LeaderDocument(Document):

@@ -12,7 +12,7 @@ from autoscaler.view.notation import decimal, number
 from autoscaler.view.parts import keys, memories_with, with_parts
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import Record
+    from autoscaler.record.values import Record
 
 MAX_INSTANCES: Final = 50
 """The limit of a document. A target may have ten thousand."""

@@ -9,7 +9,7 @@ from autoscaler.model import ConditionType, Decision, TargetType
 from autoscaler.view.notation import decimal, number
 
 if TYPE_CHECKING:  # the command line reads the daemon's documents without SQLAlchemy
-    from autoscaler.record import Archive
+    from autoscaler.record.archive import Archive
 
 MetricKey: TypeAlias = tuple[str, TargetType]
 """A metric's name and the type of its target."""

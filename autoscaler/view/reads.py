@@ -10,7 +10,7 @@ from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, Decision
-from autoscaler.record import Archive
+from autoscaler.record.archive import Archive
 from autoscaler.view.detail import Detail, detail
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.view.events import EventList, event

@@ -21,7 +21,7 @@ from autoscaler.view.parts import memory_remarks
 from autoscaler.view.verdict import limits, resting, winner
 
 if TYPE_CHECKING:  # a command reads lines that a daemon made, and needs no SQLAlchemy for it
-    from autoscaler.record import Record
+    from autoscaler.record.values import Record
 
 _NAMED: Final = 5
 """Instances or samples that a line lists; it counts the others."""

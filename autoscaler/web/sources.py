@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Settings
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.view.reads import Reads
 from autoscaler.view.status import DaemonStatus

@@ -9,7 +9,8 @@ from statistics import median
 from typing import Final
 
 from autoscaler.model import History
-from autoscaler.record import Archive, Record
+from autoscaler.record.archive import Archive
+from autoscaler.record.values import Record
 from rehearse import judge
 from rehearse.day.config import MAX_SIZE_BYTES
 from rehearse.day.happenings import day

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from autoscaler.model import Autoscaler, History, ScalingRules, later
-from autoscaler.record import Record
 from autoscaler.record.times import from_micros
+from autoscaler.record.values import Record
 from rehearse import judge
 from rehearse.hosts.audit import RENAMED_TO
 from rehearse.hosts.reconfigured import RECONFIGURED

@@ -14,7 +14,7 @@ _AGE: Final = timedelta(hours=1)
 
 def _no_lease_check() -> None:
     """Write every decision, however late, and whichever daemon leads."""
-    from autoscaler.act import Actuator
+    from autoscaler.act.actuator import Actuator
     from autoscaler.model import Call, Outcome, ScaleChange, TargetRef
 
     def write(self: Actuator, target: TargetRef, change: ScaleChange, call: Call) -> Outcome:
@@ -82,7 +82,7 @@ def _no_seq() -> None:
 
 def _by_name() -> None:
     """Keep what is remembered by the autoscaler's name, whatever it scales."""
-    from autoscaler.record import Ledger
+    from autoscaler.record.ledger import Ledger
     from autoscaler.target.scaled import AS_WRITTEN
 
     follow = Ledger.follow

@@ -20,7 +20,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from autoscaler.record import Archive, Retention, State
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from rehearse.hosts.audit import Audit, Lead
 from rehearse.hosts.database_proxy import running_database_proxy
 from rehearse.hosts.host import Host, wait_until

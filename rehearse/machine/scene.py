@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 from typing import Any, Final
 
 from adapters.memory.groups import Groups
-from autoscaler.record import Archive
+from autoscaler.record.archive import Archive
 from rehearse import judge
 from tests.daemon.running import (
     RunningDaemon,

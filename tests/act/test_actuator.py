@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.decide import apply_outcome
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.errors import StaleLedger, TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import Call, Decision, Outcome, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
 from autoscaler.target import Adapter

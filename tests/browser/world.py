@@ -42,7 +42,8 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.record import Ledger, State
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.replaced import replace
 from tests.steering import steer

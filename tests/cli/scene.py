@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.model import Behavior, Failure, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
-from autoscaler.record import State
+from autoscaler.record.state import State
 from tests.decide.build import CPU_60, QUEUE_15, scaler
 from tests.view.lives import Recorded, named, open_state
 from tests.web.serving import Daemon, Served, serving

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.cli.scene import UNREACHABLE, Scene, ServedScene
 
 

@@ -9,7 +9,8 @@ import pytest
 from autoscaler import service
 from autoscaler.cli import find_daemon
 from autoscaler.errors import StateError
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.cli.scene import Scene
 
 

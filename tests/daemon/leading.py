@@ -12,9 +12,9 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, TargetRef, TargetState, shard_of
-from autoscaler.record import LeaseOptions
 from autoscaler.record.fence import begin_generation
-from autoscaler.runtime import Leadership
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.runtime.leadership import Leadership
 from autoscaler.runtime.running_shard import RunningShard
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger

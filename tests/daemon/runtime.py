@@ -13,8 +13,9 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.errors import AutoscalerError, TargetError
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.model import Autoscaler, Call, ScaleChange, ScaleOutcome, TargetRef, TargetState, Written
-from autoscaler.record import Retention, State
-from autoscaler.runtime import Runtime
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
+from autoscaler.runtime.runtime import Runtime
 from autoscaler.target import Adapter, AdapterContext, AdapterSettings
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.replaced import replace

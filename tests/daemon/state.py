@@ -8,10 +8,11 @@ from typing import Any
 
 from autoscaler.decide import remember
 from autoscaler.model import PendingWrite
-from autoscaler.record import Archive, Record
+from autoscaler.record.archive import Archive
 from autoscaler.record.entries import KEPT
 from autoscaler.record.evaluation import history_of
 from autoscaler.record.fence import _EPOCHS
+from autoscaler.record.values import Record
 
 
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:

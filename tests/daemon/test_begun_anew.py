@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.target import AdapterSettings
 from tests.daemon.runtime import FakeAdapter, RuntimeHarness, on, running_runtime
 from tests.waiting import PATIENCE_SECONDS, until

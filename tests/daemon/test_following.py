@@ -10,7 +10,7 @@ import pytest
 from autoscaler.config.loader import load
 from autoscaler.config.settings import Settings
 from autoscaler.errors import AdapterError
-from autoscaler.record import Retention
+from autoscaler.record.housekeeping import Retention
 from autoscaler.runtime.following import Following
 from autoscaler.threads import Stop
 

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.cycle import Ports
 from autoscaler.errors import AdapterError, StateError
 from autoscaler.model import Call, Decision, Outcome, ShardName, TargetRef
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.runtime.building import BuiltAdapter
 from autoscaler.runtime.wanted import WantedAdapter
 from autoscaler.target.contract.harness import RecordingLogger

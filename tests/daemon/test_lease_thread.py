@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.record import LeaseOptions
-from autoscaler.runtime import Leadership
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.runtime.leadership import Leadership
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.clocks import FakeClock
 from tests.daemon.leading import FakeLease

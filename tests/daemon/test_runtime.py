@@ -13,8 +13,8 @@ import pytest
 
 from autoscaler.errors import AdapterError, StateError
 from autoscaler.model import MetricType, Rules, ShardName, TargetRef, shard_of
-from autoscaler.record import Ledger
 from autoscaler.record.entries import Entry
+from autoscaler.record.ledger import Ledger
 from autoscaler.rules.drain import DrainRule, NodeDrainRule
 from autoscaler.target import AdapterContext, AdapterSettings
 from autoscaler.threads import Stop

@@ -9,8 +9,9 @@ import pytest
 
 from autoscaler import memory
 from autoscaler.errors import StateError
-from autoscaler.record import Cut
-from autoscaler.runtime import Upkeep, upkeep
+from autoscaler.record.values import Cut
+from autoscaler.runtime import upkeep
+from autoscaler.runtime.upkeep import Upkeep
 from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import _set_result
 from tests.clocks import FakeClock

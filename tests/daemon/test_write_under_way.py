@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.act.writers import Writers
 from autoscaler.cycle import Ports, reconcile
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.errors import TargetDeferred, TargetError, TargetUnavailable
 from autoscaler.model import (
     Autoscaler,
@@ -38,7 +38,8 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.observe.observer import Observer
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from autoscaler.target import Adapter
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.clocks import FakeClock

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.errors import TargetError
 from autoscaler.model import AwaitingDrain, Call, DrainReport, Observation, Observed, Rules, TargetRef, TargetState
 from autoscaler.rules.drain import Drain, DrainAction, DrainMemory, DrainRule

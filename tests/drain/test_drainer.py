@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.errors import TargetForbidden, TargetUnavailable
 from autoscaler.model import AwaitingDrain, DrainOutcome
 from autoscaler.rules.drain import DrainRule, NodeDrainRule

@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.decide import decide
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.model import (
     AwaitingDrain,
     Decision,

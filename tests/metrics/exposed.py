@@ -41,7 +41,7 @@ from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.queries import AskedAlone
-from autoscaler.record import Cut, StateSize
+from autoscaler.record.values import Cut, StateSize
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.drain import DrainRule

@@ -24,7 +24,7 @@ from autoscaler.model import (
 )
 from autoscaler.observe.asked_alone import Why
 from autoscaler.observe.failure import QueryFailure
-from autoscaler.record import StateSize
+from autoscaler.record.values import StateSize
 from tests.decisions import condition, cpu, decision, rescale
 from tests.metrics.exposed import DISCOVERED, HEAVY, FakeShards, Shown
 

@@ -10,7 +10,7 @@ from urllib.request import Request
 
 import pytest
 
-from autoscaler.net import HttpError, Interrupted, TooLarge
+from autoscaler.net.errors import HttpError, Interrupted, TooLarge
 from autoscaler.net.session import Session
 from tests.servers.scripted import Script, Wire, answering, scripted
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from urllib3.connection import HTTPConnection
 
-from autoscaler.net import Late, Tls
 from autoscaler.net.connection import bounded
+from autoscaler.net.errors import Late
+from autoscaler.net.limits import Tls
 from autoscaler.net.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.scripted import Ahead, Script, Wire, scripted

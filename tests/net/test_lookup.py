@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler.net import Late, Unreachable
+from autoscaler.net.errors import Late, Unreachable
 from autoscaler.net.session import Session
 from tests.servers.ports import free_port
 from tests.servers.scripted import Wire, full_backlog, scripted

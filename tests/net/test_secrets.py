@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from requests import PreparedRequest
 
-from autoscaler.net import HttpError
+from autoscaler.net.errors import HttpError
 from autoscaler.net.secrets import HIDDEN, Secrets, of_headers, of_url
 from autoscaler.net.session import Session
 from tests.servers.scripted import Wire, scripted

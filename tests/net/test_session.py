@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.net import Dropped, HttpError, Interrupted, Late, Tls, TlsFailed, Unreachable, WithoutTls
+from autoscaler.net.errors import Dropped, HttpError, Interrupted, Late, TlsFailed, Unreachable, WithoutTls
+from autoscaler.net.limits import Tls
 from autoscaler.net.session import Session
 from tests.servers.certificates import Authority
 from tests.servers.ports import free_port

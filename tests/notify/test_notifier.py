@@ -13,8 +13,9 @@ from autoscaler.errors import StateError
 from autoscaler.model import Notice, NoticeType
 from autoscaler.moment import Moment
 from autoscaler.notify.notifier import Notifier
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
 from autoscaler.record.outbox import MAX_WAITING
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.notify.receiver import Receiver
 from tests.waiting import until

@@ -8,7 +8,7 @@ import pytest
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.moment import Moment
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.samples import at
 

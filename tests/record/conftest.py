@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from autoscaler.clock import Clock
-from autoscaler.record import Archive, LeaseOptions, Ledger, Retention, State
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.record.empty import put_empty_state
 from tests.record.hosts import Hosts
 from tests.record.postgresql import empty_state

@@ -14,7 +14,7 @@ from autoscaler.model import (
     TargetRef,
     TargetType,
 )
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from tests.clocks import FakeClock
 from tests.decide.build import Life
 from tests.record.conftest import Opener

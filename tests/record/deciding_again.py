@@ -6,7 +6,7 @@ from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import (
     Decision,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from tests.replaced import replace
 
 

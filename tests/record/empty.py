@@ -4,8 +4,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autoscaler.record import Retention, State
 from autoscaler.record.folder import make_private_folder
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 
 
 @cache

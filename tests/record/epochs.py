@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import select
 
 from autoscaler.model import Observed, ShardName, Sighting, TargetRef
-from autoscaler.record import Ledger, State, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.record.samples import FLEET, at, rising, save, written
 
 WEB = TargetRef(FLEET, "web-asg")

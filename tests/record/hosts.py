@@ -10,7 +10,10 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from autoscaler.model import ShardName, shard_of
-from autoscaler.record import Lease, LeaseOptions, Ledger, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import Lease, LeaseOptions
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, START, scaler

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
 from autoscaler.errors import StateError
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 
 
 def engine_of(ledger: Ledger) -> Engine:

@@ -42,7 +42,8 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from tests.decisions import remembering
 from tests.replaced import replace
 

@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import select
 
 from autoscaler.model import Direction, ManualControls, Pause
-from autoscaler.record import State, schema
+from autoscaler.record import schema
 from autoscaler.record.database import locate, opened
 from autoscaler.record.folder import make_private_folder
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, event, keep, rising, written
 from tests.steering import steer

@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 
 from autoscaler.cycle import Ports
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.model import Call, History, Observed, Recommendation, Rules, Sighting, later
 from autoscaler.observe.observer import Observer
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.rules.schedules import Schedules
 from autoscaler.target import Adapter
 from autoscaler.target.contract import RecordingLogger

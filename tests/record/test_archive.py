@@ -9,8 +9,9 @@ from sqlalchemy import select, update
 from autoscaler.decide import remember
 from autoscaler.errors import StateError, TargetUnavailable
 from autoscaler.model import Decision, Direction, History, TargetRef
-from autoscaler.record import EventRow, Record, schema
+from autoscaler.record import schema
 from autoscaler.record.evaluation import Columns, decision_from
+from autoscaler.record.values import EventRow, Record
 from autoscaler.view.parameters import EventParameters, ExplainParameters, HistoryParameters
 from autoscaler.view.reads import UnknownAutoscaler
 from tests.clocks import FakeClock

@@ -5,7 +5,7 @@ from threading import Barrier
 import pytest
 
 from autoscaler.model import Direction, ManualControls, Pause, ShardName, shard_of
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from autoscaler.record.times import to_micros
 from tests.record.conftest import in_threads

@@ -10,7 +10,9 @@ from sqlalchemy import URL
 
 from autoscaler.errors import StateError
 from autoscaler.model import History
-from autoscaler.record import Archive, Ledger, backup
+from autoscaler.record import backup
+from autoscaler.record.archive import Archive
+from autoscaler.record.ledger import Ledger
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep, scaler
 from tests.record.tables import content_of, live, of_version, tables_of

@@ -9,7 +9,7 @@ import pytest
 
 from autoscaler.errors import StaleLedger
 from autoscaler.model import Autoscaler, TargetRef
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.claims import again, serve
 from tests.record.conftest import Opener, in_threads

@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from autoscaler.model import ShardName
-from autoscaler.record import LeaseOptions, Retention, State
 from autoscaler.record.daemons import Daemons, read_daemons
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import LeaseOptions
 from autoscaler.record.locks import Lock, wait_for
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.record.hosts import SECONDS, Host, Hosts, two
 from tests.record.postgresql import empty_state

@@ -9,9 +9,11 @@ from sqlalchemy import select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, History, ManualControls, Observed, Pause, Sighting, TargetRef
-from autoscaler.record import Archive, Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.archive import Archive
 from autoscaler.record.binary import Binary, pack, unpack
 from autoscaler.record.evaluation import COLUMNS
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.rows import Row, pack_rows, rows_by_id
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.conftest import Opener

@@ -5,7 +5,8 @@ from sqlalchemy import Table, update
 
 from autoscaler.decide import apply_outcome
 from autoscaler.model import Decision, Observed, ScaleChange, Sighting, Written
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, observation, scaler

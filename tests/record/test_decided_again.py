@@ -17,7 +17,8 @@ from autoscaler.model import (
     Pause,
     TargetState,
 )
-from autoscaler.record import Archive, Ledger
+from autoscaler.record.archive import Archive
+from autoscaler.record.ledger import Ledger
 from autoscaler.rules.brakes import active_brakes
 from autoscaler.rules.brakes.common import Brake
 from autoscaler.rules.fallback import Fallbacks

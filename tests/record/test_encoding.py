@@ -9,9 +9,11 @@ from sqlalchemy import create_engine, make_url, text
 
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, Retention, State
+from autoscaler.record.archive import Archive
 from autoscaler.record.backup import end_copied
 from autoscaler.record.forgetting import forget
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import decision, event, keep

@@ -7,7 +7,8 @@ from sqlalchemy import update
 
 from autoscaler.errors import StaleLedger
 from autoscaler.model import ShardName
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from tests.record.conftest import Opener
 from tests.record.epochs import LATE, WEB, contents, epochs_of
 from tests.record.samples import FLEET, decision, keep, save, scaler

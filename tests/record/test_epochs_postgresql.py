@@ -10,10 +10,11 @@ from sqlalchemy import text
 
 from autoscaler.errors import StaleLedger, StateError
 from autoscaler.model import ShardName
-from autoscaler.record import Ledger, State
 from autoscaler.record.daemons import NOW
 from autoscaler.record.database import Database, locate
 from autoscaler.record.fence import fence, next_epoch
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.record.blocked import held_after, until_blocked
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, keep, save, scaler

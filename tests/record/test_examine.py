@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.record import examine_state
+from autoscaler.record.examine import examine_state
 from tests.record.conftest import Opener
 
 

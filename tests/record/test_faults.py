@@ -23,7 +23,7 @@ from autoscaler.model import (
     ScaleEvent,
     Sighting,
 )
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from tests.clocks import FakeClock
 from tests.decisions import remembering
 from tests.record.conftest import Opener

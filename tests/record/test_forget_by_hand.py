@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, schema
+from autoscaler.record import schema
+from autoscaler.record.archive import Archive
 from autoscaler.record.forgetting import forget
 from tests.record.claims import again, moment, serve
 from tests.record.conftest import Opener

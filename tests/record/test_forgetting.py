@@ -6,8 +6,10 @@ import pytest
 from sqlalchemy import select
 
 from autoscaler.model import History, Observed, Sighting
-from autoscaler.record import Ledger, State, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.rows import rows_by_id
+from autoscaler.record.state import State
 from tests.record.conftest import Opener, kept_for
 from tests.record.cycles import serving
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler

@@ -9,7 +9,11 @@ from sqlalchemy import create_engine, make_url
 
 from autoscaler.decide import decide
 from autoscaler.model import Autoscaler, Decision, History, Observed
-from autoscaler.record import Ledger, Record, Retention, State, schema, versions
+from autoscaler.record import schema, versions
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
+from autoscaler.record.values import Record
 from autoscaler.rules import RULES
 from autoscaler.target.scaled import AS_WRITTEN, Identify
 from autoscaler.version import VERSION

@@ -9,7 +9,10 @@ import pytest
 from sqlalchemy import make_url, select
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.record import LeaseOptions, Retention, State, backup, schema
+from autoscaler.record import backup, schema
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.lease import LeaseOptions
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.record.conftest import Opener
 from tests.record.epochs import epochs_of

@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import Connection, event
 
 from autoscaler.errors import StateError
-from autoscaler.record import Retention, State
 from autoscaler.record.daemons import read_leader
+from autoscaler.record.housekeeping import Retention
 from autoscaler.record.lease import _prolong
+from autoscaler.record.state import State
 from tests.record.conftest import in_threads
 from tests.record.hosts import DEADLINE, LEASE, SECONDS, Host, Hosts, two
 from tests.record.postgresql import empty_state

@@ -11,8 +11,9 @@ from psycopg import OperationalError
 from sqlalchemy import Connection, Engine, event, select
 
 from autoscaler.errors import StaleLedger, StateError
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
 from autoscaler.record.daemons import end_sessions
+from autoscaler.record.ledger import Ledger
 from tests.record.blocked import held_after, until_blocked
 from tests.record.conftest import in_threads
 from tests.record.hosts import DEADLINE, SECONDS, Host, Hosts, two

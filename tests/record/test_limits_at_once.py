@@ -25,7 +25,9 @@ from autoscaler.model import (
     Written,
     shard_of,
 )
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.decisions import bounds, remembering
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener, in_threads

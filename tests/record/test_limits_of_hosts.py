@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from autoscaler.model import ConnectionLimits, Decision, ShardName, TargetRef, shard_of
-from autoscaler.record import Ledger, Retention
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.locks import Lock, wait_for
 from tests.limits.fleet import limits
 from tests.record.blocked import until_blocked

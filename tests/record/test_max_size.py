@@ -7,7 +7,10 @@ import pytest
 from sqlalchemy import Table, func, select
 
 from autoscaler.model import Direction, ManualControls, Pause
-from autoscaler.record import Archive, Ledger, Retention, schema
+from autoscaler.record import schema
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
 from autoscaler.record.sizes import TIERS, count_bytes, counted_bytes, insert_rows, size_of
 from autoscaler.record.times import to_micros
 from tests.record.conftest import Opener, kept_for

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, inspect, text
 from autoscaler.clock import SystemClock
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, ManualControls, Notice, NoticeType, Pause
-from autoscaler.record import State, schema, versions
+from autoscaler.record import schema, versions
 from autoscaler.record.database import Database, locate
+from autoscaler.record.state import State
 from tests.record.blocked import until_blocked
 from tests.record.conftest import Opener, in_threads
 from tests.record.hosts import SECONDS, Host, Hosts, two

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from autoscaler.record import Retention
 from autoscaler.record import archive as archives
 from autoscaler.record.entries import Key
+from autoscaler.record.housekeeping import Retention
 from autoscaler.record.newest import Newest
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, scaler

@@ -11,8 +11,12 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from autoscaler.errors import StateError
-from autoscaler.record import Archive, Retention, State, examine_state, schema, versions
 from autoscaler.record import database as databases
+from autoscaler.record import schema, versions
+from autoscaler.record.archive import Archive
+from autoscaler.record.examine import examine_state
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import FLEET, at, decision, keep, scaler

@@ -7,8 +7,9 @@ from sqlalchemy import insert
 
 from autoscaler.model import Notice, NoticeType, Observed
 from autoscaler.moment import Moment
-from autoscaler.record import State, schema
+from autoscaler.record import schema
 from autoscaler.record.outbox import Outbox, Waiting, rows_of
+from autoscaler.record.state import State
 from tests.decisions import remembering
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts, two

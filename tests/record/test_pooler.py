@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from autoscaler.errors import StateError
-from autoscaler.record import Retention, State
 from autoscaler.record import database as databases
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import at, decision, keep, scaler

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from autoscaler.clock import SystemClock
-from autoscaler.record import Retention
 from autoscaler.record.forgetting import forget
+from autoscaler.record.housekeeping import Retention
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, keep
 from tests.record.samples import event as event_of

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import delete, select
 
-from autoscaler.record import Archive, State, schema
+from autoscaler.record import schema
+from autoscaler.record.archive import Archive
+from autoscaler.record.state import State
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
 

@@ -17,7 +17,8 @@ from autoscaler.model import (
     Written,
     shard_of,
 )
-from autoscaler.record import Ledger, State
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener

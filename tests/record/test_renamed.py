@@ -7,8 +7,10 @@ from sqlalchemy import update
 
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, History, TargetRef
-from autoscaler.record import Ledger, Retention, schema
+from autoscaler.record import schema
 from autoscaler.record.forgetting import forget
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import Identify, Place, identify, text_of
 from tests.record.claims import moment
 from tests.record.conftest import Opener

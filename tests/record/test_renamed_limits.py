@@ -3,7 +3,9 @@
 from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Autoscaler, ConnectionLimits, Decision, TargetRef, Written
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, decision, falling, scaler

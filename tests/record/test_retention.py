@@ -5,7 +5,9 @@ from math import ceil
 
 import pytest
 
-from autoscaler.record import Archive, Ledger, Retention
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
 from tests.record.conftest import Opener, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, observation, scaler
 

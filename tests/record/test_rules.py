@@ -25,10 +25,11 @@ from autoscaler.model import (
     UnknownRule,
     ValueReading,
 )
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
 from autoscaler.record.binary import Binary
 from autoscaler.record.entries import KEPT as MEMORIES
 from autoscaler.record.evaluation import _HISTORY
+from autoscaler.record.ledger import Ledger
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.drain import DrainRule, drains_of

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import delete
 
 from autoscaler.model import MetricTarget, MetricType, TargetType
-from autoscaler.record import SeriesRow, schema
+from autoscaler.record import schema
+from autoscaler.record.series import SeriesRow
 from autoscaler.record.times import to_micros
 from tests.decisions import bounds
 from tests.record.conftest import Opener, kept_for

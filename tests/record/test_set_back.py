@@ -8,7 +8,8 @@ from sqlalchemy import delete, insert, select, update
 
 from autoscaler.errors import StateError
 from autoscaler.model import PendingWrite
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written

@@ -7,7 +7,8 @@ from sqlalchemy import event
 
 from autoscaler.decide import remember
 from autoscaler.model import History, Sighting
-from autoscaler.record import Ledger, State
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 

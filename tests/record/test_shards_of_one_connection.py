@@ -7,7 +7,8 @@ import pytest
 from autoscaler.decide import remember
 from autoscaler.errors import StaleLedger
 from autoscaler.model import History, ShardName, TargetRef, shard_of
-from autoscaler.record import Ledger, State
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.record.conftest import Opener
 from tests.record.epochs import epochs_of
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from autoscaler.model import Observed, Sighting, Sightings, TargetRef
-from autoscaler.record import Ledger
+from autoscaler.record.ledger import Ledger
 from tests.record.conftest import Opener
 from tests.record.samples import FLEET, at, scaler
 

@@ -15,9 +15,10 @@ import pytest
 from sqlalchemy import make_url, text
 
 from autoscaler.errors import StateError
-from autoscaler.record import Retention, State
 from autoscaler.record import database as databases
 from autoscaler.record.database import Database, Readers, locate
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from tests.record.conftest import in_threads
 from tests.record.postgresql import empty_state
 from tests.record.samples import at

@@ -10,7 +10,8 @@ from sqlalchemy import event, select
 from autoscaler.decide import decide
 from autoscaler.errors import StateError
 from autoscaler.model import Autoscaler, History, Observation, Observed
-from autoscaler.record import Ledger, schema
+from autoscaler.record import schema
+from autoscaler.record.ledger import Ledger
 from tests.clocks import FakeClock
 from tests.decide.build import state as target
 from tests.decide.build import value

@@ -10,8 +10,9 @@ from sqlalchemy import select
 
 from autoscaler.errors import StateError
 from autoscaler.model import Direction, Event, ManualControls, Override, Pause
-from autoscaler.record import State, database, schema
+from autoscaler.record import database, schema
 from autoscaler.record.database import Database
+from autoscaler.record.state import State
 from autoscaler.record.steering import change_steering
 from tests.record.conftest import Opener, in_threads
 from tests.record.samples import FLEET, START, at, decision, event, keep, scaler

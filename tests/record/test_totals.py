@@ -3,7 +3,9 @@
 from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Decision, Outcome, ScaleChange, Status, TargetRef, Written, shard_of
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from tests.decisions import remembering
 from tests.limits.fleet import limits
 from tests.record.conftest import Opener

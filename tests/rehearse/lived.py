@@ -20,7 +20,7 @@ from autoscaler.model import (
     TargetType,
     later,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from rehearse.judge import Asked
 from tests.decide.build import Life, value
 from tests.record.samples import at

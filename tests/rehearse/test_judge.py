@@ -13,7 +13,7 @@ from autoscaler.model import (
     TargetState,
     ValueReading,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from rehearse import judge
 from rehearse.judge import Asked
 from tests.record.samples import at

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from autoscaler.model import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
-from autoscaler.record import Record
 from autoscaler.record.times import to_micros
+from autoscaler.record.values import Record
 from rehearse.hosts.life import _arrived, _evidence, _pauses, _surely_exceeded
 from rehearse.hosts.recorder import Order, Write
 from rehearse.hosts.verdict import Announced, Decided

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from autoscaler.record import Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.state import State
 from autoscaler.scenarios.reading import read_tests
 from autoscaler.scenarios.run import Run
 from tests.scenarios.building import Project, per_instance

@@ -25,7 +25,7 @@ from autoscaler.model import (
     ValueReading,
     Written,
 )
-from autoscaler.schedule import Work
+from autoscaler.schedule.shard import Work
 
 
 def scaler(name: str, period_seconds: float = 15, **changes: Any) -> Autoscaler:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.clock import SystemClock
 from autoscaler.cycle import CycleResult, Ports, reconcile
 from autoscaler.decide import apply_outcome, decide, remember
-from autoscaler.drain import Drainer
+from autoscaler.drain.drainer import Drainer
 from autoscaler.errors import TargetError
 from autoscaler.model import (
     MAX_SIZE,
@@ -51,7 +51,9 @@ from autoscaler.model import (
     Written,
 )
 from autoscaler.observe.targets import Connection, begin
-from autoscaler.record import Ledger, Retention, State
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from autoscaler.target import Adapter
 from autoscaler.target.contract import RecordingLogger
 from tests.clocks import FakeClock

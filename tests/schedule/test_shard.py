@@ -7,7 +7,7 @@ import pytest
 from autoscaler.cycle import CycleResult
 from autoscaler.errors import StateError
 from autoscaler.model import ShardName
-from autoscaler.schedule import Shard
+from autoscaler.schedule.shard import Shard
 from autoscaler.target.contract.harness import RecordingLogger
 from tests.clocks import FakeClock
 from tests.schedule.ports import FakePorts, scaler

@@ -10,7 +10,8 @@ from apscheduler.schedulers import base as apscheduler_base
 
 from autoscaler.cycle import CycleResult
 from autoscaler.model import ShardName
-from autoscaler.schedule import Shard, Shards
+from autoscaler.schedule.shard import Shard
+from autoscaler.schedule.shards import Shards
 from autoscaler.target.contract.harness import RecordingLogger
 from autoscaler.threads import NoThread
 from tests.clocks import MovedClock

@@ -8,7 +8,7 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.errors import TargetError, TargetForbidden, TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call
-from autoscaler.net import Unreachable
+from autoscaler.net.errors import Unreachable
 from autoscaler.net.session import Session
 from autoscaler.target.addresses import RETURN_AFTER_SECONDS, Addresses
 from autoscaler.target.contract import RecordingLogger

@@ -11,7 +11,7 @@ from autoscaler.model import (
     ManualControls,
     Reading,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation
 from tests.decide.build import Life, samples

@@ -15,7 +15,10 @@ from autoscaler.model import (
     Observed,
     Reading,
 )
-from autoscaler.record import Archive, Ledger, Retention, State
+from autoscaler.record.archive import Archive
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from autoscaler.view.reads import Reads
 from tests.clocks import FakeClock
 from tests.decide.build import NOW, Life, samples, value

@@ -27,7 +27,7 @@ from autoscaler.model import (
     TargetState,
     TargetType,
 )
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.headroom import Headroom

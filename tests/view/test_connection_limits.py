@@ -3,7 +3,7 @@
 from autoscaler.decide import decide
 from autoscaler.limits.connection_limits import apply_limits
 from autoscaler.model import Behavior, ConnectionLimits, Direction, LimitUsage, ManualControls, Observation
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.view.explain import explanation
 from autoscaler.view.level import Level
 from autoscaler.view.story import why

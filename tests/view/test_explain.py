@@ -29,7 +29,7 @@ from autoscaler.model import (
     SelectPolicy,
     TargetType,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.rules.warm_up import WarmUp
 from autoscaler.view.explain import explanation

@@ -7,7 +7,7 @@ import pytest
 
 from autoscaler.cli.status import problems, status_lines
 from autoscaler.layout import Screen
-from autoscaler.record import Daemons, Leader
+from autoscaler.record.daemons import Daemons, Leader
 from autoscaler.view.hosts import HostList, StatusDocument, host_list
 from tests.decisions import NOW
 

@@ -23,7 +23,7 @@ from autoscaler.model import (
     TargetState,
     TargetType,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.rules.drain import Drain, DrainAction, DrainDocument, DrainMemory, DrainRule
 from autoscaler.view.instances import MAX_INSTANCES, InstanceList, instances
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autoscaler.model import HPA, Condition, ConditionType, Decision, Direction, EventType, ManualControls, Pause, Step
-from autoscaler.record import EventRow
+from autoscaler.record.values import EventRow
 from autoscaler.rules.fallback import Fallbacks
 from autoscaler.view.events import EventDocument, event
 from autoscaler.view.level import Level

@@ -8,7 +8,9 @@ import pytest
 
 from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, Failure, PolicyType, ScalingPolicy, TargetRef
-from autoscaler.record import Archive, SeriesRow, State
+from autoscaler.record.archive import Archive
+from autoscaler.record.series import SeriesRow
+from autoscaler.record.state import State
 from autoscaler.record.times import to_micros
 from autoscaler.view.history import thinned
 from autoscaler.view.parameters import EventParameters, ExplainParameters, HistoryParameters

@@ -8,7 +8,7 @@ import pytest
 
 from autoscaler.log import line
 from autoscaler.model import ManualControls, Rules
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.rules.schedules import Schedules
 from autoscaler.view.explain import explanation
 from autoscaler.view.story import why

@@ -24,7 +24,7 @@ from autoscaler.model import (
     TargetType,
     Written,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.view.story import Kind, story, why
 from tests.decide.build import CPU_60, NOW, QUEUE_15, metric, samples, scaler, state, value

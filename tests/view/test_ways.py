@@ -21,7 +21,7 @@ from autoscaler.model import (
     SelectPolicy,
     TargetType,
 )
-from autoscaler.record import Record
+from autoscaler.record.values import Record
 from autoscaler.rules.fallback.keys import MetricFallback
 from autoscaler.view.explain import explanation
 from autoscaler.view.explanation import Explanation, Way

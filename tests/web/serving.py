@@ -18,7 +18,7 @@ from autoscaler.config.settings import AdapterSection, PrometheusSource, Setting
 from autoscaler.errors import Problem
 from autoscaler.metrics.health import Health
 from autoscaler.model import Autoscaler
-from autoscaler.record import State
+from autoscaler.record.state import State
 from autoscaler.view.discovered import DiscoveredList
 from autoscaler.web.connection import Limits
 from autoscaler.web.page.routes import pages

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from autoscaler.errors import StateError
 from autoscaler.logger import Logger
-from autoscaler.record import Cut
+from autoscaler.record.values import Cut
 from autoscaler.service import CONTROL_SOCKET
 from autoscaler.times import last_time
 from autoscaler.view.parameters import ExplainParameters, HistoryParameters

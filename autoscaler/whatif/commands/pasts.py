@@ -13,7 +13,7 @@ from autoscaler.errors import PastError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, Query
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.record import Archive
+from autoscaler.record.archive import Archive
 from autoscaler.text import clean
 from autoscaler.whatif.past.past import Past
 from autoscaler.whatif.past.state_past import StatePast

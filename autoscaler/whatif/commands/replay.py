@@ -23,7 +23,7 @@ from autoscaler.config.settings import Settings
 from autoscaler.errors import AutoscalerError, PastError
 from autoscaler.fields.types import suggest
 from autoscaler.model import Autoscaler, ConnectionLimits
-from autoscaler.record import Archive
+from autoscaler.record.archive import Archive
 from autoscaler.service import CONFIG, has_configuration
 from autoscaler.text import clean
 from autoscaler.version import VERSION

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from autoscaler.record import Archive
+from autoscaler.record.archive import Archive
 from autoscaler.whatif.past.past import STATE, Cycle, Finding
 
 

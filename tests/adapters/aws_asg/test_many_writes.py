@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.aws_asg import AwsAsg
-from autoscaler.act import Actuator
+from autoscaler.act.actuator import Actuator
 from autoscaler.errors import TargetNotWritten, TargetUnavailable
 from autoscaler.model import Call, Decision, Outcome, ScaleChange, TargetRef, TargetState, Written
 from autoscaler.target.contract import RecordingLogger, make_context

@@ -30,8 +30,11 @@ from autoscaler.model import (
     Rules,
     Written,
 )
-from autoscaler.record import Ledger, Retention, State, schema
+from autoscaler.record import schema
 from autoscaler.record.backup import back_up
+from autoscaler.record.housekeeping import Retention
+from autoscaler.record.ledger import Ledger
+from autoscaler.record.state import State
 from autoscaler.rules.drain import DrainRule
 from autoscaler.target.scaled import Identify
 from tests.decide.build import NOW, state, value

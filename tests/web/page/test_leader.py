@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.record import Daemons, Leader
+from autoscaler.record.daemons import Daemons, Leader
 from tests.decide.build import QUEUE_15, scaler
 from tests.decisions import NOW
 from tests.view.lives import Recorded, open_state

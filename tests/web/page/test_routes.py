@@ -22,10 +22,11 @@ from autoscaler.model import (
     TargetRef,
     TargetType,
 )
-from autoscaler.record import State, schema
+from autoscaler.record import schema
 from autoscaler.record.kept import save
 from autoscaler.record.max_size import _CUT, _Cut
 from autoscaler.record.sizes import DETAIL, HISTORY
+from autoscaler.record.state import State
 from autoscaler.record.times import to_micros
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.outside_change import OutsideChangeBrake
