@@ -24,7 +24,6 @@ from autoscaler.metrics.grants import watch_grants
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.watch import (
     watch_discovery,
-    watch_leadership,
     watch_log,
     watch_queries,
     watch_shards,
@@ -34,10 +33,10 @@ from autoscaler.notify.notifier import Notifier
 from autoscaler.runtime.barrier import Barrier
 from autoscaler.runtime.building import Builder, NotBuilt
 from autoscaler.runtime.following import Following
-from autoscaler.runtime.leadership import Leadership
+from autoscaler.runtime.leadership import Leadership, watch_leadership
 from autoscaler.runtime.options import RunOptions, make_state_folder, open_state, read, read_web
 from autoscaler.runtime.outside import Outside
-from autoscaler.runtime.requests import Moved, Order, Reload, Resign
+from autoscaler.runtime.requests import Order, Reload, Resign
 from autoscaler.runtime.runtime import Runtime
 from autoscaler.runtime.upkeep import Upkeep
 from autoscaler.threads import Stop, Stopping, within
@@ -74,8 +73,8 @@ class Daemon:
         self._ready = False
         self._failure: StateError | None = None
         """Why this daemon stops by itself."""
-        self._requests: SimpleQueue[int | Order | Moved] = SimpleQueue()
-        """Signals, what was asked for over HTTP, and that there is something to do."""
+        self._requests: SimpleQueue[int | Order | None] = SimpleQueue()
+        """Signals, and what was asked for over HTTP; None: this daemon leads or leads no more, or a look has ended."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)
@@ -91,9 +90,7 @@ class Daemon:
         self._metrics = Metrics(self.registry, clock, VERSION)
         self._service = ServiceManager(clock)
         lease = self._state.lease
-        self._leadership = (
-            None if lease is None else Leadership(lease, clock, logger, lambda: self._requests.put(Moved()))
-        )
+        self._leadership = None if lease is None else Leadership(lease, clock, logger, lambda: self._requests.put(None))
         self._alone = options.once or options.dry_run
         """Whether this daemon neither takes over nor stands by."""
         self._runtime = Runtime(
@@ -111,7 +108,7 @@ class Daemon:
             self._state.outbox, clock, logger, self._metrics.notices_sent, socket.gethostname(), self._leads
         )
         builder = Builder(state_dir, clock, logger, self._stop)
-        self._outside = Outside(builder, clock, logger, lambda: self._requests.put(Moved()))
+        self._outside = Outside(builder, clock, logger, lambda: self._requests.put(None))
         answered, shards = self._metrics.state_answered, self._runtime.shards
         self._upkeep = Upkeep(self._state, self._reporter.state_cut, answered, self._leads, shards, clock, logger)
         self._following = Following(
@@ -215,7 +212,7 @@ class Daemon:
     def _guarded(self, part: str, work: Callable[[], object]) -> None:
         self._barrier.run(part, work, None)
 
-    def _answer(self, request: "int | Order | Moved | None", web: "WebServer") -> None:
+    def _answer(self, request: int | Order | None, web: "WebServer") -> None:
         if isinstance(request, Order):
             work = partial(self._reload, web) if isinstance(request, Reload) else self._resign
             request.answer.put(self._barrier.run(type(request).__name__.lower(), work, [_BROKEN]))
@@ -305,7 +302,7 @@ class Daemon:
             self._stop.ask()
         self._requests.put(number)  # safe in a signal handler: SimpleQueue.put is reentrant
 
-    def _next_request(self) -> "int | Order | Moved | None":
+    def _next_request(self) -> int | Order | None:
         try:
             return self._requests.get(timeout=_HEARTBEAT_SECONDS)
         except Empty:

@@ -168,3 +168,8 @@ def named(error: BaseException) -> str:
 def bug(error: BaseException) -> str:
     """Return the exception as `named` does, with the remedy."""
     return f"{named(error)}; this is a bug, please report it"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error of this tree; of any other exception what `bug` returns."""
+    return str(error) if isinstance(error, AutoscalerError) else bug(error)

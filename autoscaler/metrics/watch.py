@@ -31,25 +31,6 @@ class ShardCounts(Protocol):
         """Adapter -> how often a hung shard was superseded."""
 
 
-class LeadershipCounts(Protocol):
-    """The values of `runtime.Leadership` that are shown."""
-
-    @property
-    def leads(self) -> bool:
-        """Return whether this daemon leads."""
-
-    @property
-    def differs(self) -> bool:
-        """Return whether the leader has loaded another configuration than this daemon."""
-
-    @property
-    def lost(self) -> int:
-        """Return how often the lease was lost."""
-
-    def seconds_left(self) -> float:
-        """Return the seconds until the lease ends."""
-
-
 class _Size:
     """The size of the state, read at most once a minute."""
 
@@ -131,17 +112,3 @@ def watch_log(registry: CollectorRegistry, dropped: Callable[[], int]) -> None:
     """Show how many lines of the log were not written."""
     text = "Lines of the log that were not written: stderr could not be written, or its reader was too slow."
     show(registry)(lambda: [counter("log_lines_dropped", text, dropped())])
-
-
-def watch_leadership(registry: CollectorRegistry, leadership: LeadershipCounts) -> None:
-    """Show whether a daemon that shares its state leads."""
-
-    @show(registry)
-    def collect() -> Iterator[Metric]:
-        text = "1 while this daemon leads, 0 while it stands by and scales nothing."
-        yield gauge("leader", text, leadership.leads)
-        text = "How long the leader may continue without renewing its lease; 0 of a standby."
-        yield gauge("lease_seconds_left", text, leadership.seconds_left())
-        yield counter("lease_lost", "How often the lease was lost.", leadership.lost)
-        text = "1 while the leader has loaded another configuration than this standby."
-        yield gauge("configuration_differs", text, leadership.differs)

@@ -64,7 +64,8 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> 
         with suppress(OSError):
             draft.unlink()
         raise
-    _sync_folder(path.parent)
+    with suppress(OSError):  # readers see the new content in any case
+        sync(path.parent)
 
 
 def unwritable(path: Path) -> str | None:
@@ -108,11 +109,10 @@ def closed_folder(path: Path) -> tuple[Path, int] | None:
         return None
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable. An error is ignored, because readers see the new content in any case."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def sync(path: Path) -> None:
+    """Flush a file's content, or a folder's entries, to the disk. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

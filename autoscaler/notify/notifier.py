@@ -6,7 +6,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.config.settings import Webhook
-from autoscaler.errors import StateError, bug
+from autoscaler.errors import message_of
 from autoscaler.logger import Logger
 from autoscaler.model import Notice, NoticeType
 from autoscaler.notify.webhook import Result, post
@@ -84,10 +84,8 @@ class Notifier:
         self._sending = None
         try:
             sent.result()
-        except StateError as failure:
-            self._failed(str(failure))
-        except Exception as error:  # noqa: BLE001 - a defect here must not end what runs
-            self._failed(bug(error))
+        except Exception as error:  # noqa: BLE001 - also a defect here must not end what runs
+            self._failed(message_of(error))
 
     def _send_all(self, webhook: Webhook) -> None:
         """In the notifier's thread. Ends with the outbox's last notice, or with the first that fails."""

@@ -15,12 +15,13 @@ from typing import Final
 from sqlalchemy import URL, Connection, delete, func, select
 
 from autoscaler.errors import StateError
+from autoscaler.net.files import sync
 from autoscaler.record import database as databases
 from autoscaler.record import schema, versions
 from autoscaler.record.daemons import read_leader
 from autoscaler.record.database import Database, driver_of, lock_file, opened
 from autoscaler.record.fence import begin_generation
-from autoscaler.record.folder import open_private, remove_database, sync
+from autoscaler.record.folder import open_private, remove_database
 from autoscaler.record.lease import free, new_token
 from autoscaler.record.times import from_micros
 

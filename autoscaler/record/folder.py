@@ -102,12 +102,3 @@ def remove_database(path: Path) -> None:
     """Remove an SQLite file and SQLite's files beside it. Raises OSError."""
     for suffix in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def sync(path: Path) -> None:
-    """Flush a file's content, or a folder's entries, to the disk. Raises OSError."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

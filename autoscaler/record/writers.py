@@ -14,7 +14,7 @@ import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -22,15 +22,11 @@ from autoscaler.errors import StateError
 from autoscaler.record import schema
 from autoscaler.record.sizes import Bytes, count_bytes
 
+if TYPE_CHECKING:
+    from autoscaler.record.entries import Entry
+
 _TABLE: Final = schema.writer
 _TIMES: Final = ("at", "boot", "elapsed", "database")
-
-
-class Member(Protocol):
-    """An autoscaler whose row may name a writer."""
-
-    id: int
-    writer: "Writer | None"
 
 
 @dataclass(slots=True, eq=False)
@@ -41,10 +37,10 @@ class Writer:
     commits: int = 0
     when: Mapping[str, Any] = field(default_factory=dict)
     """`time_columns` of the last commit."""
-    members: dict[int, Member] = field(default_factory=dict)
+    members: "dict[int, Entry]" = field(default_factory=dict)
     """The autoscalers that it decided then, by id."""
 
-    def commit(self, connection: Connection, decided: Iterable[Member], when: Mapping[str, Any], of: Bytes) -> None:
+    def commit(self, connection: Connection, decided: "Iterable[Entry]", when: Mapping[str, Any], of: Bytes) -> None:
         """Note a commit of these autoscalers' cycle at `when` (`time_columns`), which writes bytes. Raises StateError.
 
         A failed transaction ends the writer.
@@ -61,7 +57,7 @@ class Writer:
                 raise lost()
         self.commits, self.when = self.commits + 1, when
 
-    def add(self, entry: Member) -> None:
+    def add(self, entry: "Entry") -> None:
         """Add an autoscaler whose row names this writer now, and remove it from its earlier writer."""
         if entry.writer is not self:
             leave(entry)
@@ -96,26 +92,26 @@ def check_read(connection: Connection, read: Collection[ReadWriter]) -> None:
         raise lost()
 
 
-def writer_of(entries: Iterable[Member]) -> Writer:
+def writer_of(entries: "Iterable[Entry]") -> Writer:
     """Return the writer that most of these autoscalers have; a new one if none of them has a writer."""
     found = Counter([entry.writer for entry in entries if entry.writer is not None])
     return found.most_common(1)[0][0] if found else Writer(secrets.randbits(62) + schema.FIRST_WRITER)
 
 
-def leave(entry: Member) -> None:
+def leave(entry: "Entry") -> None:
     """Remove the autoscaler from its writer, if it has one. Later commits of the writer no longer stand for its row."""
     if entry.writer is not None:
         entry.writer.members.pop(entry.id, None)
         entry.writer = None
 
 
-def leave_all(entries: Iterable[Member]) -> None:
+def leave_all(entries: "Iterable[Entry]") -> None:
     """Remove these autoscalers from their writers, so that no later commit of a writer gives their rows its time."""
     for entry in entries:
         leave(entry)
 
 
-def detach(connection: Connection, entries: Sequence[Member]) -> None:
+def detach(connection: Connection, entries: "Sequence[Entry]") -> None:
     """Give each row of these autoscalers the number and the time of its writer's last commit, and no writer."""
     rows = [
         {

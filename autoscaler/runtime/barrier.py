@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from autoscaler.clock import Clock
-from autoscaler.errors import AutoscalerError, bug
+from autoscaler.errors import message_of
 from autoscaler.logger import Logger
 from autoscaler.threads import Stopping
 
@@ -28,10 +28,8 @@ class Barrier:
             done = work()
         except Stopping:
             raise
-        except AutoscalerError as error:
-            self._failed(part, str(error))
-        except Exception as error:  # noqa: BLE001 - a bug, or a damaged row: what else the daemon does must go on
-            self._failed(part, bug(error))
+        except Exception as error:  # noqa: BLE001 - also a bug, or a damaged row: what else the daemon does must go on
+            self._failed(part, message_of(error))
         else:
             self._failing.pop(part, None)
             return done

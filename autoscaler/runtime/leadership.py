@@ -6,15 +6,18 @@ Names, defaults and the jitter are those of Kubernetes' leader election (client-
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Metric
+
 from autoscaler.clock import Clock
-from autoscaler.errors import StateError, bug
+from autoscaler.errors import StateError, message_of
 from autoscaler.logger import Logger
+from autoscaler.metrics.families import counter, gauge, show
 from autoscaler.record.lease import Lease
 from autoscaler.threads import NoThread, spawn
 
@@ -200,10 +203,8 @@ class Leadership:
             before = self._lease.generation
             try:
                 self._lease.turn()
-            except StateError as failure:
-                self._failed(str(failure))
-            except Exception as error:  # noqa: BLE001 - a bug must not end the thread, and with it the lease
-                self._failed(bug(error))
+            except Exception as error:  # noqa: BLE001 - also a bug must not end the thread, and with it the lease
+                self._failed(message_of(error))
             else:
                 self._failure = None
             if self._lease.generation != before:
@@ -221,3 +222,17 @@ class Leadership:
         if self._failure is None:
             self._logger.warning("lease_not_renewed", error=error)
         self._failure = error
+
+
+def watch_leadership(registry: CollectorRegistry, leadership: Leadership) -> None:
+    """Show whether a daemon that shares its state leads."""
+
+    @show(registry)
+    def collect() -> Iterator[Metric]:
+        text = "1 while this daemon leads, 0 while it stands by and scales nothing."
+        yield gauge("leader", text, leadership.leads)
+        text = "How long the leader may continue without renewing its lease; 0 of a standby."
+        yield gauge("lease_seconds_left", text, leadership.seconds_left())
+        yield counter("lease_lost", "How often the lease was lost.", leadership.lost)
+        text = "1 while the leader has loaded another configuration than this standby."
+        yield gauge("configuration_differs", text, leadership.differs)

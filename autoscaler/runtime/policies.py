@@ -14,7 +14,7 @@ from autoscaler.clock import Clock
 from autoscaler.config.origins import Key, Origins
 from autoscaler.config.settings import AdapterSection
 from autoscaler.convert.discovered import TargetPolicy, granted_namespaces, place_of
-from autoscaler.errors import AutoscalerError, TargetError, TargetNotFound, TargetUnavailable, bug
+from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable, message_of
 from autoscaler.model import Call, TargetRef
 from autoscaler.runtime.building import Builder
 from autoscaler.target import Adapter, Discovery
@@ -74,10 +74,10 @@ class Policies:
             answer = checked_discovery(self._discovering().discover(namespaces, targets, call), self.name, namespaces)
         except TargetError as error:
             answer = checked_error(error)
-        except (AutoscalerError, WrongAnswer) as error:
+        except WrongAnswer as error:
             answer = TargetUnavailable(str(error))
         except Exception as error:  # noqa: BLE001 - foreign code: what it raises is named
-            answer = TargetUnavailable(bug(error))
+            answer = TargetUnavailable(message_of(error))
         return after(known, answer, namespaces, now, self.name)
 
     def _discovering(self) -> Adapter:

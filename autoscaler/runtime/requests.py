@@ -30,7 +30,3 @@ class Reload(Order):
 
 class Resign(Order):
     """Let another daemon lead."""
-
-
-class Moved:
-    """There is something to do: this daemon leads or leads no more, or a look at origins has ended."""

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from autoscaler import memory
 from autoscaler.clock import Clock
-from autoscaler.errors import StateError, bug
+from autoscaler.errors import message_of
 from autoscaler.logger import Logger
 from autoscaler.record.state import State
 from autoscaler.record.values import Cut
@@ -74,10 +74,8 @@ class Upkeep:
                 return
             try:
                 self._tidying.result()
-            except StateError as failure:
-                self._logger.error("state_failed", error=str(failure))  # noqa: TRY400 - an expected failure, not a bug
-            except Exception as error:  # noqa: BLE001 - a damaged row, or a bug
-                self._logger.error("state_failed", error=bug(error))  # noqa: TRY400 - `bug` has the place
+            except Exception as error:  # noqa: BLE001 - also a damaged row, or a bug
+                self._logger.error("state_failed", error=message_of(error))  # noqa: TRY400 - a bug's has the place
             self._tidying = None
         if self._leads():
             self._tidying = self._spawn("housekeeping", partial(self._state.tidy, self._clock.now()))
@@ -100,10 +98,8 @@ class Upkeep:
     def _report(self, checked: "Future[Sequence[Cut]]") -> None:
         try:
             self._cut(checked.result())
-        except StateError as failure:
-            self._failed(str(failure))
-        except Exception as error:  # noqa: BLE001 - a damaged row, or a bug
-            self._failed(bug(error))
+        except Exception as error:  # noqa: BLE001 - also a damaged row, or a bug
+            self._failed(message_of(error))
         else:
             self.failure = None
             self._answered(True)

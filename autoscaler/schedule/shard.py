@@ -8,7 +8,7 @@ from typing import Final
 
 from autoscaler.clock import Clock
 from autoscaler.cycle import CycleResult, Ports, reconcile
-from autoscaler.errors import AutoscalerError, StaleLedger, TargetUnavailable, bug
+from autoscaler.errors import StaleLedger, TargetUnavailable, bug, message_of
 from autoscaler.logger import Logger
 from autoscaler.model import Autoscaler, Call, ShardName, Written
 
@@ -139,22 +139,16 @@ class Shard:
         except StaleLedger as error:
             self._logger.warning("cycle_discarded", **self.name.labels(), error=str(error))
             return None
-        except AutoscalerError as error:
-            return self._failed(scalers, error, str(error))
-        except Exception as error:  # noqa: BLE001 - a bug must not end the shard
-            return self._failed(scalers, error, bug(error))
+        except Exception as error:  # noqa: BLE001 - also a bug must not end the shard
+            self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message_of(error))  # noqa: TRY400 - see `bug`
+            return CycleResult(broken={scaler.name: error for scaler in scalers})
         for name, raised in batch.broken.items():
-            message = str(raised) if isinstance(raised, AutoscalerError) else bug(raised)
-            self._logger.error("autoscaler_failed", autoscaler=name, error=message)
+            self._logger.error("autoscaler_failed", autoscaler=name, error=message_of(raised))
         for name, outcome in batch.unrecorded.items():
             if isinstance(outcome, Written | TargetUnavailable):
                 outcome_text = f"size {outcome.size} was written" if isinstance(outcome, Written) else str(outcome)
                 self._logger.error("write_not_recorded", autoscaler=name, error=f"{outcome_text}; {_NOT_RECORDED}")
         return batch
-
-    def _failed(self, scalers: Sequence[Autoscaler], error: Exception, message: str) -> CycleResult:
-        self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message)
-        return CycleResult(broken={scaler.name: error for scaler in scalers})
 
     def tick_all(self) -> None:
         """Run one cycle of every batch, one after another."""

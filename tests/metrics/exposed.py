@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -16,7 +17,6 @@ from autoscaler.metrics.grants import watch_grants
 from autoscaler.metrics.metrics import Metrics
 from autoscaler.metrics.watch import (
     watch_discovery,
-    watch_leadership,
     watch_log,
     watch_queries,
     watch_shards,
@@ -45,6 +45,7 @@ from autoscaler.record.values import Cut, StateSize
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.drain import DrainRule
+from autoscaler.runtime.leadership import watch_leadership
 from autoscaler.view.discovered import DiscoveredFile, DiscoveredList, DiscoveredPolicy, DiscoveringConnection
 from tests.clocks import FakeClock
 from tests.decisions import NOW, bounds, condition, cpu, decision, rescale
@@ -107,15 +108,6 @@ class FakeShards:
         return {"fleet": 1, "swarm": 0}
 
 
-class FakeLeadership:
-    leads = True
-    differs = False
-    lost = 1
-
-    def seconds_left(self) -> float:
-        return 12.5
-
-
 def scaler(name: str = "web", **changes: Any) -> Autoscaler:
     """Return the autoscaler of `decision(name)`."""
     return replace(Autoscaler(name, TargetRef("fleet", f"{name}-asg"), 1, 10, ()), **changes)
@@ -159,7 +151,8 @@ def everything() -> Shown:
     watch_log(shown.registry, lambda: 3)
     watch_grants(shown.registry, lambda: of_teams)
     watch_state(shown.registry, lambda: StateSize(4096, [Cut("detail", NOW, NOW)]), shown.clock, lambda: True)
-    watch_leadership(shown.registry, FakeLeadership())
+    leadership: Any = SimpleNamespace(leads=True, differs=False, lost=1, seconds_left=lambda: 12.5)
+    watch_leadership(shown.registry, leadership)
     ProcessCollector(registry=shown.registry)
     happen(shown)
     shown.metrics.reload_failed(["autoscaler.yaml:1:1: it is wrong"])
