@@ -9,7 +9,7 @@ one is gone; of what a source does not tell, the last version stays.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -150,13 +150,16 @@ class Origins:
             for one in each.granted
             if one.capped
         ]
-        return replace(
-            self.main,
-            autoscalers=(*self.main.autoscalers, *join.accepted),
-            owners=join.owners,
-            hints=(*self.main.hints, *capped),
-            refused=dict(refused),
-            digest=self._digest(files),
+        main: dict[str, Any] = {each.name: getattr(self.main, each.name) for each in fields(self.main)}
+        return Joined(
+            **main
+            | {
+                "autoscalers": (*self.main.autoscalers, *join.accepted),
+                "owners": join.owners,
+                "hints": (*self.main.hints, *capped),
+                "refused": dict(refused),
+                "digest": self._digest(files),
+            },
             outside=replace(self, unserved=dict(unserved)),
         )
 
@@ -171,9 +174,18 @@ class Origins:
         return digest.hexdigest()[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class Joined(Settings):
+    """The main file's settings with the autoscalers of all origins."""
+
+    outside: Origins | None = None
+    """The origins."""
+
+
 def origins_of(settings: Settings) -> Origins:
     """Return the origins of the autoscalers outside the main file; of its settings alone: an empty table."""
-    return settings.outside or Origins(settings)
+    known = settings.outside if isinstance(settings, Joined) else None
+    return Origins(settings) if known is None else known
 
 
 class _Join:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
 from urllib.parse import unquote
 
 from pydantic import (
@@ -33,9 +33,6 @@ from autoscaler.quantity import format_duration
 from autoscaler.rules.schedules.keys import SharedSchedules
 from autoscaler.target import ConfigPath, ExistingPath
 from autoscaler.target.scaled import Identify, Place, identify
-
-if TYPE_CHECKING:
-    from autoscaler.config.origins import Origins
 
 _MIN_STATE: Final = 16 * 2**20
 """Bytes. The last hour of a few autoscalers fits."""
@@ -366,8 +363,6 @@ class Settings:
     """Warnings of `check` that `run` logs. One in a block that aliases repeat is here for each use."""
     without_instance: tuple[Problem, ...] = ()
     """Errors of `check` of which `run` only warns: queries whose samples belong to no instance."""
-    outside: "Origins | None" = None
-    """The origins of the autoscalers that are not in the main file; None: there are only those of the main file."""
 
     def identify(self) -> Identify:
         """Return the function that tells what an autoscaler scales, by its target in this configuration."""
