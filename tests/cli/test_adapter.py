@@ -1,6 +1,5 @@
-"""`autoscaler adapter test`, on the example of 40 lines of shell and on programs that break promises."""
+"""`autoscaler adapter test`, on a group in memory and on a program that breaks promises."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,19 +8,20 @@ from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
 from autoscaler.target.contract import AdapterContract
-from tests.adapters.command.harness import EXAMPLES, need_jq
+from tests.adapters.command.harness import WRITTEN, script
 
 _PROMISES = [name for name in vars(AdapterContract) if name.startswith("test_")]
+_ONE_MEMBER = '{"targets": [{"target": {"name": "web"}, "replicas": 1, "instances": [{"name": "web-a"}]}]}'
 
 
-def write(folder: Path, program: str) -> Path:
-    """Write a configuration whose connection `groups` has this program, and a folder with the group `web`."""
-    (folder / "groups" / "fixed").mkdir(parents=True)
-    (folder / "groups" / "web").write_text("web-a\n")
+def write(folder: Path, program: str = "/bin/false") -> Path:
+    """Write a configuration with groups in memory, and with a connection `groups` that has this program."""
     file = folder / "autoscaler.yaml"
-    programs = ", ".join(f"{verb}: [{program}, {verb}, {folder}/groups]" for verb in ("observe", "scale"))
+    memory = "{type: memory, groups: {web: {}, fixed: {scalable: false}}}"
+    programs = ", ".join(f"{verb}: [{program}, {verb}]" for verb in ("observe", "scale"))
     pools = "{type: process, pools: {web: {command: x}}}"
-    file.write_text(f"adapters: {{groups: {{type: command, {programs}}}, pools: {pools}}}\nautoscalers: []\n")
+    adapters = f"{{memory: {memory}, groups: {{type: command, {programs}}}, pools: {pools}}}"
+    file.write_text(f"adapters: {adapters}\nautoscalers: []\n")
     return file
 
 
@@ -37,26 +37,19 @@ def verdicts(output: str) -> Mapping[str, str]:
     return {rest.partition(":")[0]: verdict for verdict, rest in lines}
 
 
-@pytest.mark.slow  # some hundred programs
-def test_a_program_that_keeps_all_promises_passes(tmp_path: Path) -> None:
+def test_an_adapter_that_keeps_all_promises_passes(tmp_path: Path) -> None:
     """Each promise of the suite is named; what the connection cannot show is skipped with the reason."""
-    need_jq()
-    file = write(tmp_path, str(EXAMPLES / "groups"))
-    code, said = run(file, "groups", "web", "--to-zero", "--victims", "--unscalable", "fixed")
+    code, said = run(write(tmp_path), "memory", "web", "--to-zero", "--victims", "--unscalable", "fixed")
     assert code == 0, said
     assert list(verdicts(said)) == [name.removeprefix("test_").replace("_", " ") for name in _PROMISES]
     assert said.splitlines()[-1] == f"{len(_PROMISES)} promises: {len(_PROMISES) - 4} kept, 0 broken, 4 skipped"
     assert "skipped  writes side by side do not mix: this adapter takes one write at a time" in said
 
 
-@pytest.mark.slow  # likewise
 def test_a_program_that_ignores_the_size_breaks_the_promises_of_writes(tmp_path: Path) -> None:
     """It fails, and its author reads what was expected. What does not depend on sizes is kept."""
-    need_jq()
-    lazy = tmp_path / "lazy"
-    lazy.write_text(f'#!/bin/sh\ntest $1 = observe && exec {EXAMPLES}/groups "$@"; echo \'{{"outcome": "Written"}}\'\n')
-    lazy.chmod(0o755)
-    code, said = run(write(tmp_path, str(lazy)), "groups", "web", "--patience", "0")
+    lazy = script(tmp_path, f"if [ $1 = observe ]; then echo '{_ONE_MEMBER}'; else {WRITTEN}; fi")
+    code, said = run(write(tmp_path, lazy), "groups", "web", "--patience", "0")
     found = verdicts(said)
     assert code == 1
     assert found["scale out comes to pass and keeps the instances that run"] == "BROKEN"
@@ -79,9 +72,8 @@ def test_a_target_that_cannot_be_tested_is_refused(
     tmp_path: Path, words: list[str], code: int, words_of_error: str
 ) -> None:
     """Nothing is scaled."""
-    program = shutil.which("false")
-    assert program is not None
+    program = script(tmp_path, f"[ $1 = observe ] || touch {tmp_path}/scaled; exit 1")
     found, said = run(write(tmp_path, program), *words)
     assert found == code
     assert words_of_error in " ".join(said.split())
-    assert (tmp_path / "groups" / "web").read_text() == "web-a\n"
+    assert not (tmp_path / "scaled").exists()
