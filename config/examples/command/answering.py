@@ -13,8 +13,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 REQUEST = json.load(sys.stdin)
 UNTIL = time.monotonic() + 0.75 * REQUEST["secondsLeft"]  # the rest is for the answer, on a busy host, too
@@ -90,6 +88,9 @@ def with_readiness(state):
 @cache
 def names_up():
     """Return the `instance` labels of READY, as they are and without their ports."""
+    from urllib.parse import urlencode  # not above: these two take as long to load as all the rest
+    from urllib.request import urlopen
+
     query = urlencode({"query": os.environ["READY"]})
     url = f"{os.environ.get('PROMETHEUS_URL', 'http://localhost:9090')}/api/v1/query?{query}"
     try:

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.command import CommandAdapter
 from autoscaler.model import TargetRef, TargetState
 from autoscaler.target import Adapter, TargetError
-from autoscaler.target.contract import Harness
+from autoscaler.target.contract import AdapterContract, Harness
 from tests.adapters.command.harness import EXAMPLES, ROOT, build, call, script
 from tests.adapters.command.stubs.groups import Groups, resized
 
@@ -20,6 +20,23 @@ HCLOUD, DOCTL, OPENSTACK, PVESH = "hcloud-servers", "doctl-droplets", "openstack
 LABELLED = (HCLOUD, DOCTL, OPENSTACK, PVESH)
 """Their groups are the machines with a label."""
 ALL = [("gcloud-mig", MIG), ("az-vmss", VMSS), ("az-vmss", FLEXIBLE), *((recipe, GROUP) for recipe in LABELLED)]
+PROMISES = (
+    AdapterContract.test_a_missing_target_is_not_found_and_disturbs_no_other,
+    AdapterContract.test_states_have_the_types_and_bounds_of_the_contract,
+    AdapterContract.test_instances_can_be_told_apart,
+    AdapterContract.test_times_of_instances_are_past,
+    AdapterContract.test_scale_in_is_written_and_comes_to_pass,
+    AdapterContract.test_scale_out_comes_to_pass_and_keeps_the_instances_that_run,
+    AdapterContract.test_named_victims_leave_first,
+    AdapterContract.test_scaling_to_zero_and_back,
+    AdapterContract.test_a_back_end_that_does_not_answer_is_unavailable,
+)
+"""The promises that depend on the program.
+
+The adapter keeps the others before it starts `scale`, or whatever the program answers: that the size has changed or is
+the same, that a decision is repeated, that the time has passed, that the target is another daemon's, that the adapter
+is closed or a dry run. `TestCommand` tests all of them, once, with the program `groups`.
+"""
 OPTIONS = {"web": ["--type=cx23", "--image=debian-12"], "other": []}
 
 
@@ -68,7 +85,12 @@ def state(folder: Path) -> Groups:
 
 
 def built(folder: Path, recipe: str, path: str | None = None, **env: str) -> CommandAdapter:
-    """Return the adapter with this recipe. `path`: its PATH; None: the tools in the folder come first."""
+    """Return the adapter with this recipe. `path`: its PATH; None: the programs in the folder come first.
+
+    The folder gets a `python3`, because the recipes name no other and a developer's may be a slow script. It has no
+    packages, which the recipes need not.
+    """
+    script(folder, f'exec {sys.executable} -S "$@"', "python3")
     options = folder / "options.json"
     options.write_text(json.dumps(OPTIONS))
     more = [str(options)] if recipe in (HCLOUD, DOCTL, OPENSTACK) else []

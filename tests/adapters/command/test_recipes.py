@@ -1,6 +1,6 @@
 """The documentation's programs for clouds: the contract, errors, and groups that the cloud knows."""
 
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.adapters.command.recipes import (
     LABELLED,
     MIG,
     OPENSTACK,
+    PROMISES,
     PVESH,
     VMSS,
     RecipeHarness,
@@ -31,11 +32,13 @@ from tests.adapters.command.recipes import (
 pytestmark = pytest.mark.slow  # hundreds of programs
 
 
+@pytest.mark.parametrize("promise", PROMISES)
 @pytest.mark.parametrize(("recipe", "target"), ALL)
-class TestRecipes(AdapterContract):
-    @pytest.fixture
-    def harness(self, tmp_path: Path, recipe: str, target: TargetRef) -> Harness:
-        return RecipeHarness(tmp_path, recipe, target)
+def test_a_program_for_a_cloud_keeps_the_promises_that_depend_on_it(
+    tmp_path: Path, recipe: str, target: TargetRef, promise: Callable[[AdapterContract, Harness], None]
+) -> None:
+    """An operator trusts it with a group."""
+    promise(AdapterContract(), RecipeHarness(tmp_path, recipe, target))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,5 @@ def test_a_flexible_scale_set_without_a_model_cannot_be_scaled(tmp_path: Path) -
 
 @pytest.mark.parametrize(("recipe", "target"), ALL)
 def test_a_tool_that_is_not_installed_is_named(tmp_path: Path, recipe: str, target: TargetRef) -> None:
-    python = Path(sys.executable).parent
-    found = built(tmp_path, recipe, str(python)).observe([target], call(60))[target]
+    found = built(tmp_path, recipe, str(tmp_path)).observe([target], call(60))[target]
     assert str(found) == f"{tool(recipe)} is not installed, or not in the PATH of `env`; install it"

@@ -5,10 +5,9 @@ VirtualMachineScaleSetVM. A flexible set's are VirtualMachine, and `az vm list -
 view. Both lists follow the pages. The group `flex` is flexible.
 """
 
-import uuid
 from typing import Any
 
-from tests.adapters.command.stubs.groups import Groups, fail, resized
+from tests.adapters.command.stubs.groups import Groups, fail, number, resized
 
 
 def answer(groups: Groups, words: list[str], options: dict[str, str]) -> Any:
@@ -53,7 +52,7 @@ def _of_flexible(name: str) -> Any:
         "provisioningState": "Succeeded",
         "timeCreated": "2026-01-01T04:58:58.088281+00:00",
         "virtualMachineScaleSet": {"id": "/subscriptions/…/virtualMachineScaleSets/flex", "resourceGroup": "shop"},
-        "vmId": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+        "vmId": f"17c40c1b-bd3f-4f5d-9ab2-0000{number(name):08x}",
     }
 
 
@@ -69,5 +68,5 @@ def _of_uniform(name: str) -> Any:
         "osProfile": {"computerName": f"{name}-vm"},
         "provisioningState": "Succeeded",
         "timeCreated": "2026-01-01T04:58:58.0882815+00:00",
-        "vmId": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+        "vmId": f"17c40c1b-bd3f-4f5d-9ab2-0000{number(name):08x}",
     }

@@ -3,10 +3,9 @@
 They are those of instanceGroupManagers.get and .listManagedInstances.
 """
 
-import uuid
 from typing import Any
 
-from tests.adapters.command.stubs.groups import Groups, fail, resized
+from tests.adapters.command.stubs.groups import Groups, fail, number, resized
 
 _AT = "https://www.googleapis.com/compute/v1/projects/shop/zones/europe-west1-b"
 
@@ -29,7 +28,7 @@ def answer(groups: Groups, words: list[str], options: dict[str, str]) -> Any:
         return [
             {
                 "currentAction": "NONE",
-                "id": str(uuid.uuid5(uuid.NAMESPACE_DNS, each).int % 2**63),
+                "id": str(number(each)),
                 "instance": f"{_AT}/instances/{each}",
                 "instanceHealth": [{"detailedHealthState": "HEALTHY", "healthCheck": "…/global/healthChecks/web"}],
                 "instanceStatus": "RUNNING",

@@ -1,7 +1,8 @@
 """What the stubs share: the groups' names, and how a tool fails."""
 
+import os
 import sys
-import uuid
+import zlib
 from typing import Any, NoReturn
 
 Groups = dict[str, Any]
@@ -10,7 +11,7 @@ Groups = dict[str, Any]
 
 def resized(group: list[str], name: str, size: int) -> None:
     del group[size:]
-    group += [f"{name}-{uuid.uuid4().hex[:4]}" for _ in range(size - len(group))]
+    group += [f"{name}-{os.urandom(2).hex()}" for _ in range(size - len(group))]
 
 
 def deleted(groups: Groups, wanted: str) -> bool:
@@ -25,7 +26,7 @@ def deleted(groups: Groups, wanted: str) -> bool:
 
 def number(name: str) -> int:
     """Return the number by which a cloud knows the machine."""
-    return uuid.uuid5(uuid.NAMESPACE_DNS, name).int % 2**31
+    return zlib.crc32(name.encode())
 
 
 def fail(message: str) -> NoReturn:
