@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import pytest
 
 from adapters.aws.api import AwsApi
-from autoscaler.errors import TargetError
-from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
+from autoscaler.model import Call
 from autoscaler.moment import Moment
 from autoscaler.target import Adapter, AdapterMemory, ForgetfulMemory
 from autoscaler.target.contract import Harness, RecordingLogger, make_context
-from tests.replaced import replace
+from tests.adapters.live import Live
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
@@ -49,8 +48,10 @@ class Clock:
         return Moment(self.now(), "boot", self._world.now - datetime.fromtimestamp(0, UTC))
 
 
-class Live(Generic[_A]):
-    """An adapter, with short calls for tests."""
+class AwsLive(Live[_A]):
+    """A connection whose time is the server's."""
+
+    clock: Clock
 
     def __init__(
         self,
@@ -62,56 +63,20 @@ class Live(Generic[_A]):
         **settings: object,
     ) -> None:
         """`drains`: group -> the hook that its drain names."""
-        self.logger = RecordingLogger()
-        self._clock = Clock(world)
-        self.adapter = adapter(
-            make_context(
-                adapter.Settings.model_validate(settings),
-                folder,
-                clock=self._clock,
-                logger=self.logger,
-                memory=memory,
-                drains={TargetRef("test", name): hook for name, hook in (drains or {}).items()},
-            )
+        clock, logger = Clock(world), RecordingLogger()
+        context = make_context(
+            adapter.Settings.model_validate(settings),
+            folder,
+            clock=clock,
+            logger=logger,
+            memory=memory,
+            drains={self.ref(name): hook for name, hook in (drains or {}).items()},
         )
+        super().__init__(adapter(context), logger, clock)
 
     def set_clock(self, seconds: float) -> None:
         """Set the daemon's wall clock ahead of AWS's by this much."""
-        self._clock.set = timedelta(seconds=seconds)
-
-    def call(self, seconds: float = 10) -> Call:
-        return Call(self._clock.now(), self._clock.monotonic() + seconds)
-
-    def look(self, name: str, seconds: float = 10) -> TargetState | TargetError:
-        target = TargetRef("test", name)
-        found: TargetState | TargetError = self.adapter.observe([target], self.call(seconds))[target]
-        return found
-
-    def state(self, name: str) -> TargetState:
-        found = self.look(name)
-        assert isinstance(found, TargetState), found
-        return found
-
-    def scale(
-        self,
-        name: str,
-        seen: TargetState,
-        size: int,
-        *,
-        seconds: float = 10,
-        change: str = "",
-        victims: tuple[str, ...] = (),
-        is_current: Callable[[], bool] = lambda: True,
-    ) -> ScaleOutcome | TargetError:
-        """Return the outcome, or the error that is raised."""
-        change = change or f"decision-{time.monotonic_ns()}"
-        decided = ScaleChange(change, size, seen.replicas, seen.revision, "a test says so", victims)
-        try:
-            call = replace(self.call(seconds), is_current=is_current)
-            outcome: ScaleOutcome = self.adapter.scale(TargetRef("test", name), decided, call)
-        except TargetError as error:
-            return error
-        return outcome
+        self.clock.set = timedelta(seconds=seconds)
 
 
 class AwsHarness(Harness):
@@ -141,13 +106,13 @@ class AwsHarness(Harness):
         return built
 
 
-def connections(adapter: type[_A], folder: Path, world: World) -> Iterator[Callable[..., Live[_A]]]:
+def connections(adapter: type[_A], folder: Path, world: World) -> Iterator[Callable[..., AwsLive[_A]]]:
     """Yield a function that builds connections with these settings on one memory. They are closed at the end."""
-    made: list[Live[_A]] = []
+    made: list[AwsLive[_A]] = []
     memory = ForgetfulMemory()
 
-    def build(drains: Mapping[str, str | None] | None = None, **settings: object) -> Live[_A]:
-        made.append(Live(adapter, folder, world, memory, drains, **{"region": REGION, **settings}))
+    def build(drains: Mapping[str, str | None] | None = None, **settings: object) -> AwsLive[_A]:
+        made.append(AwsLive(adapter, folder, world, memory, drains, **{"region": REGION, **settings}))
         return made[-1]
 
     yield build

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_asg import AwsAsg
-from tests.adapters.aws.connecting import KEYS, Live, change, connections, own_environment, server, world
+from tests.adapters.aws.connecting import KEYS, AwsLive, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.world import World
 
 __all__ = ["KEYS", "change", "own_environment", "server", "world"]
 
-LiveAdapter: TypeAlias = Live[AwsAsg]
+LiveAdapter: TypeAlias = AwsLive[AwsAsg]
 Connect = Callable[..., LiveAdapter]
 
 

@@ -152,11 +152,10 @@ def test_half_of_a_batch_failing_leaves_the_other_half(cloud: Cloud, connection:
     """The second hundred of groups fails; the first is read."""
     names = [f"batch-{number:03}" for number in range(150)]
     cloud.server.create_many(names)
-    targets = [TargetRef("test", name) for name in names]
     through = Fault("DescribeAutoScalingGroups", first=lambda: None, times=1)
     cloud.server.faults.faults.append(through)
     cloud.server.refuse("DescribeAutoScalingGroups", "AccessDenied", status=403)
-    answer = connection.adapter.observe(targets, connection.call())
+    answer = connection.observe(*names)
     assert {type(state) for state in list(answer.values())[:100]} == {TargetState}
     assert {type(state) for state in list(answer.values())[100:]} == {TargetForbidden}
 

@@ -8,16 +8,11 @@ import pytest
 from adapters.aws.api import AwsApi
 from adapters.aws.raw import Raw
 from autoscaler.model import Call, Held, TargetState, Written
-from autoscaler.target import TargetDeferred, TargetError, TargetRef
+from autoscaler.target import TargetDeferred, TargetError
 from tests.adapters.aws.connecting import Change, ChangeAnswer
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 
 pytestmark = pytest.mark.slow
-
-
-def observed(connection: LiveAdapter, *names: str) -> dict[str, TargetState | TargetError]:
-    targets = [TargetRef("test", name) for name in names]
-    return {target.name: found for target, found in connection.adapter.observe(targets, connection.call()).items()}
 
 
 def _of(answer: Any, group: str) -> Any:
@@ -44,7 +39,7 @@ def test_an_odd_group_fails_alone(cloud: Cloud, connection: LiveAdapter, change:
     cloud.create("odd", 1)
     cloud.create("well", 1)
     change("describe_auto_scaling_groups", lambda answer: spoil(_of(answer, "odd")))
-    found = observed(connection, "odd", "well", "gone")
+    found = connection.observe("odd", "well", "gone")
     assert isinstance(found["odd"], TargetError)
     assert isinstance(found["well"], TargetState)
     assert isinstance(found["gone"], TargetError)
@@ -66,7 +61,7 @@ def test_an_odd_instance_of_ec2_fails_its_group_alone(
                     one.pop("InstanceId") if key == "InstanceId" else one.update(LaunchTime="yesterday")
 
     change("describe_instances", spoil)
-    found = observed(connection, "odd", "well")
+    found = connection.observe("odd", "well")
     assert isinstance(found["odd"], TargetError)
     assert isinstance(found["well"], TargetState)
 
@@ -80,7 +75,7 @@ def test_an_odd_policy_hides_no_other(cloud: Cloud, connection: LiveAdapter, cha
         )
     change("describe_policies", lambda answer: answer["ScalingPolicies"][0].pop("PolicyName"))
     for _ in range(3):
-        observed(connection, "odd", "well")
+        connection.observe("odd", "well")
     said = " ".join(connection.state("odd").warnings + connection.state("well").warnings)
     assert ("of-odd" in said) != ("of-well" in said), "the first one of the list is odd"
     assert "aws_request_failed" in connection.logger.events
@@ -117,14 +112,14 @@ def test_a_refresh_that_cannot_be_read_does_not_keep_others_from_their_turn(
     for group in ("first", "second"):
         cloud.create(group, 2)
         cloud.autoscaling.start_instance_refresh(AutoScalingGroupName=group)
-    seen = observed(connection, "first", "second")
+    seen = connection.observe("first", "second")
     for group, state in seen.items():
         assert isinstance(state, TargetState)
         assert isinstance(connection.scale(group, state, 1), Held)
     failing = True
     cloud.autoscaling.cancel_instance_refresh(AutoScalingGroupName="second")
     for _ in range(4):
-        found = observed(connection, "first", "second")
+        found = connection.observe("first", "second")
     holds = {name: isinstance(state, TargetState) and state.hold.scale_in is not None for name, state in found.items()}
     assert holds == {"first": True, "second": False}
     assert connection.scale("second", connection.state("second"), 1) == Written(1)

@@ -3,7 +3,7 @@
 import pytest
 
 from autoscaler.errors import TargetNotScalable
-from autoscaler.model import ScaleChange, TargetRef, TargetState, Written
+from autoscaler.model import TargetState, Written
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter, mixed
 
 pytestmark = pytest.mark.slow
@@ -49,15 +49,12 @@ def test_a_group_that_is_sized_in_another_unit_is_refused_alone(
     """Counting an instance as one MiB would make the group look nearly empty."""
     cloud.create("plain", 1)
     cloud.create("attributes", size, most=5 * size, DesiredCapacityType=kind, MixedInstancesPolicy=_BY_ATTRIBUTES)
-    refs = [TargetRef("test", name) for name in ("attributes", "plain")]
-    refused, neighbour = (connection.adapter.observe(refs, connection.call())[ref] for ref in refs)
+    refused, neighbour = connection.observe("attributes", "plain").values()
     assert isinstance(refused, TargetNotScalable)
     assert str(refused) == (
         f"Auto Scaling group attributes cannot be scaled, because it is sized in {kind}; set its DesiredCapacityType "
         "to units and its sizes to numbers of instances"
     )
     assert isinstance(neighbour, TargetState)
-    change = ScaleChange("1", size // 2, size, None, "")
-    with pytest.raises(TargetNotScalable):
-        connection.adapter.scale(refs[0], change, connection.call())
+    assert isinstance(connection.scale("attributes", TargetState(size, size, ()), size // 2), TargetNotScalable)
     assert cloud.describe("attributes")["DesiredCapacity"] == size

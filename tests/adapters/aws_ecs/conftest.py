@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from adapters.aws_ecs import AwsEcs
-from tests.adapters.aws.connecting import Live, change, connections, own_environment, server, world
+from tests.adapters.aws.connecting import AwsLive, change, connections, own_environment, server, world
 from tests.servers.aws import AwsServer
 from tests.servers.aws.ecs_service import EcsService
 from tests.servers.aws.server import IMAGE
@@ -17,7 +17,7 @@ from tests.servers.aws.world import World
 
 __all__ = ["change", "own_environment", "server", "world"]
 
-LiveAdapter: TypeAlias = Live[AwsEcs]
+LiveAdapter: TypeAlias = AwsLive[AwsEcs]
 Connect = Callable[..., LiveAdapter]
 HEALTH_CHECK = {"command": ["CMD", "true"]}
 BRIDGE: dict[str, Any] = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autoscaler.model import TargetState
-from autoscaler.target import TargetError, TargetRef
+from autoscaler.target import TargetError
 from tests.adapters.aws.connecting import Change, ChangeAnswer
 from tests.adapters.aws_ecs.conftest import BRIDGE, Cloud, LiveAdapter
 
@@ -23,9 +23,7 @@ def found(cloud: Cloud, connection: LiveAdapter, change: ChangeAnswer) -> Any:
             definition = cloud.define(name.rpartition("/")[2], **more)
             cloud.create(name, 0 if name in _MANY else 1, definition)
         change(operation, spoil)
-        targets = [TargetRef("test", name) for name in ("shop/odd", "shop/well", *_MANY)]
-        answer = connection.adapter.observe(targets, connection.call())
-        return {target.name: state for target, state in answer.items()}
+        return connection.observe("shop/odd", "shop/well", *_MANY)
 
     return observe
 

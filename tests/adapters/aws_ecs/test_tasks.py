@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from autoscaler.errors import TargetForbidden, TargetUnavailable
-from autoscaler.model import Phase, TargetRef, TargetState
+from autoscaler.model import Phase, TargetState
 from tests.adapters.aws_ecs.conftest import BRIDGE, HEALTH_CHECK, Cloud, LiveAdapter
 from tests.servers.faults import Fault
 
@@ -110,13 +110,12 @@ def test_services_are_asked_for_by_tens_and_the_tasks_of_many_by_cluster(cloud: 
     for name in names:
         cloud.create(name, 5, definition)
     cloud.create("shop/no-target", 25, definition)
-    targets = [TargetRef("test", name) for name in names]
     for _ in range(2):
-        found = connection.adapter.observe(targets, connection.call())
+        found = connection.observe(*names)
     assert {len(state.instances) for state in found.values() if isinstance(state, TargetState)} == {5}
     assert all(isinstance(state, TargetState) for state in found.values())
     cloud.server.requests.clear()
-    connection.adapter.observe(targets, connection.call())
+    connection.observe(*names)
     counts = {each: cloud.server.count(each) for each in ("DescribeServices", "ListTasks", "DescribeTasks")}
     assert counts == {"DescribeServices": 3, "ListTasks": 2, "DescribeTasks": 0}
 
@@ -127,9 +126,8 @@ def test_a_service_that_becomes_a_target_later_is_read_whole(cloud: Cloud, conne
     definition = cloud.define()
     for name in names:
         cloud.create(name, 1, definition)
-    connection.adapter.observe([TargetRef("test", name) for name in names[:11]], connection.call())
-    found = connection.adapter.observe([TargetRef("test", name) for name in names], connection.call())
-    last = found[TargetRef("test", names[-1])]
+    connection.observe(*names[:11])
+    last = connection.observe(*names)[names[-1]]
     assert isinstance(last, TargetState)
     assert len(last.instances) == 1
 
@@ -139,23 +137,22 @@ def test_tasks_that_cannot_be_listed_fail_only_their_own_service(cloud: Cloud, c
     for name in ("shop/web", "shop/work"):
         cloud.create(name, 1)
     cloud.server.refuse("ecs:ListTasks", "AccessDeniedException", times=1)
-    web, work = TargetRef("test", "shop/web"), TargetRef("test", "shop/work")
-    found = connection.adapter.observe([web, work], connection.call())
-    assert isinstance(found[web], TargetForbidden)
-    assert "ecs:ListTasks" in str(found[web])
-    assert isinstance(found[work], TargetState)
+    web, work = connection.observe("shop/web", "shop/work").values()
+    assert isinstance(web, TargetForbidden)
+    assert "ecs:ListTasks" in str(web)
+    assert isinstance(work, TargetState)
 
 
 def test_a_task_that_cannot_be_read_fails_only_its_own_service(cloud: Cloud, connection: LiveAdapter) -> None:
     """Also when the tasks of all services of a cluster come in one answer."""
-    targets = [TargetRef("test", f"shop/web-{number}") for number in range(12)]
-    for target in targets:
-        cloud.create(target.name, 2, cloud.define())
+    names = [f"shop/web-{number}" for number in range(12)]
+    for name in names:
+        cloud.create(name, 2, cloud.define())
     cloud.server.refuse("ecs:DescribeTaskDefinition", "AccessDeniedException", times=1)
-    found = connection.adapter.observe(targets, connection.call())
+    found = connection.observe(*names)
     (error,) = [one for one in found.values() if not isinstance(one, TargetState)]
     assert isinstance(error, TargetForbidden)
-    again = connection.adapter.observe(targets, connection.call())
+    again = connection.observe(*names)
     assert [len(one.instances) for one in again.values() if isinstance(one, TargetState)] == [2] * 12
 
 
@@ -163,14 +160,13 @@ def test_a_machine_that_cannot_be_read_fails_only_the_services_on_it(cloud: Clou
     """Tasks on Fargate in the same cluster need no machine."""
     cloud.register_machine("metal")
     cloud.create("metal/web", 1, cloud.define(**BRIDGE))
-    targets = [TargetRef("test", f"metal/work-{number}") for number in range(11)]
-    for target in targets:
-        cloud.create(target.name, 1)
+    names = [f"metal/work-{number}" for number in range(11)]
+    for name in names:
+        cloud.create(name, 1)
     cloud.server.refuse("ec2:DescribeInstances", "UnauthorizedOperation", status=403)
-    web = TargetRef("test", "metal/web")
-    found = connection.adapter.observe([web, *targets], connection.call())
-    assert isinstance(found[web], TargetForbidden)
-    assert all(isinstance(found[target], TargetState) for target in targets)
+    found = connection.observe("metal/web", *names)
+    assert isinstance(found.pop("metal/web"), TargetForbidden)
+    assert all(isinstance(one, TargetState) for one in found.values())
 
 
 def test_a_machine_that_ec2_does_not_know_is_asked_for_once(cloud: Cloud, connection: LiveAdapter) -> None:
@@ -181,9 +177,8 @@ def test_a_machine_that_ec2_does_not_know_is_asked_for_once(cloud: Cloud, connec
         cloud.create(name, 1, cloud.define(**BRIDGE))
     none = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>"
     cloud.server.faults.faults.append(Fault("ec2:DescribeInstances", 200, none, "text/xml"))
-    targets = [TargetRef("test", name) for name in names]
     for _ in range(3):
-        found = connection.adapter.observe(targets, connection.call())
+        found = connection.observe(*names)
         assert all(isinstance(one, TargetState) for one in found.values())
     asked = [one for one in cloud.server.requests if one.action == "ec2:DescribeInstances" and one.access_key == "ours"]
     assert len(asked) == 1
@@ -193,38 +188,38 @@ def test_tasks_that_were_described_before_an_error_are_not_described_again(
     cloud: Cloud, connection: LiveAdapter
 ) -> None:
     """When AWS throttles, a large cluster is read in the course of several cycles."""
-    definition, targets = cloud.define(), [TargetRef("test", f"shop/web-{number}") for number in range(12)]
-    for target in targets:
-        cloud.create(target.name, 20, definition)
+    definition, names = cloud.define(), [f"shop/web-{number}" for number in range(12)]
+    for name in names:
+        cloud.create(name, 20, definition)
     cloud.server.faults.faults.append(Fault("ecs:DescribeTasks", first=lambda: None, times=2))
     cloud.server.refuse("ecs:DescribeTasks", "ThrottlingException", times=3)
-    found = connection.adapter.observe(targets, connection.call())
+    found = connection.observe(*names)
     assert all(isinstance(one, TargetUnavailable) for one in found.values())
     cloud.server.requests.clear()
-    found = connection.adapter.observe(targets, connection.call())
+    found = connection.observe(*names)
     assert [len(one.instances) for one in found.values() if isinstance(one, TargetState)] == [20] * 12
     assert cloud.server.count("DescribeTasks") == 1
 
 
 def test_services_that_could_not_be_read_go_first_in_the_next_cycle(cloud: Cloud, connection: LiveAdapter) -> None:
     """When a cycle is too short for all, the same ones would never be read."""
-    for name in ("a", "b", "c"):
-        cloud.create(f"{name}/web", 1)
-    targets = [TargetRef("test", f"{name}/web") for name in ("a", "b", "c")]
+    names = ("a/web", "b/web", "c/web")
+    for name in names:
+        cloud.create(name, 1)
     cloud.server.faults.faults.append(Fault("ecs:ListTasks", first=lambda: None, times=2))
     cloud.server.refuse("ecs:ListTasks", "ServerException", status=500, times=3)
-    found = connection.adapter.observe(targets, connection.call())
-    assert [isinstance(found[target], TargetState) for target in targets] == [True, True, False]
+    found = connection.observe(*names)
+    assert [isinstance(found[name], TargetState) for name in names] == [True, True, False]
     cloud.server.requests.clear()
-    connection.adapter.observe(targets, connection.call())
+    connection.observe(*names)
     assert [one.parameters["cluster"] for one in cloud.server.requests if one.action == "ecs:ListTasks"] == [*"cab"]
 
 
 def test_a_target_that_is_given_up_is_forgotten(cloud: Cloud, connection: LiveAdapter) -> None:
     """A daemon runs for months, and its autoscalers change."""
-    for name in ("shop/web", "shop/work"):
+    both = ("shop/web", "shop/work")
+    for name in both:
         cloud.create(name, 1)
-    web, work = TargetRef("test", "shop/web"), TargetRef("test", "shop/work")
-    for targets in ([web, work], [work], [web, work]):
-        connection.adapter.observe(targets, connection.call())
+    for names in (both, both[1:], both):
+        connection.observe(*names)
     assert cloud.server.count("DescribeTasks") == 3

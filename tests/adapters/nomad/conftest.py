@@ -2,21 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from adapters.nomad import Nomad
 from adapters.nomad.client import NomadClient
 from adapters.nomad.settings import NomadSettings, resolve
-from autoscaler.clock import Clock, SystemClock
-from autoscaler.errors import TargetError
-from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
+from autoscaler.clock import Clock
 from autoscaler.target.addresses import Addresses
 from autoscaler.target.contract import RecordingLogger, make_context
+from tests.adapters.live import Live
 from tests.servers.faults import Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
-from tests.waiting import until
 
 
 @pytest.fixture(scope="package")  # ends with this package: an agent with many jobs is never idle
@@ -26,48 +23,14 @@ def nomad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NomadServer]:
         yield server
 
 
-class LiveAdapter:
-    """An adapter with the daemon's calls."""
+class LiveAdapter(Live[Nomad]):
+    """A connection to an agent."""
+
+    call_seconds = 20
 
     def __init__(self, state: Path, **settings: object) -> None:
-        self.logger = RecordingLogger()
-        context = make_context(Nomad.Settings.model_validate(settings), state, logger=self.logger)
-        self.adapter = Nomad(context)
-
-    def call(self, seconds: float = 20) -> Call:
-        clock = SystemClock()
-        return Call(clock.now(), clock.monotonic() + seconds)
-
-    def ref(self, name: str, **where: Any) -> TargetRef:
-        return TargetRef("test", name, **where)
-
-    def look(self, name: str, **where: Any) -> TargetState | TargetError:
-        target = self.ref(name, **where)
-        return self.adapter.observe([target], self.call())[target]
-
-    def state(self, name: str, **where: str) -> TargetState:
-        found = self.look(name, **where)
-        assert isinstance(found, TargetState), found
-        return found
-
-    def wait_for(self, name: str, wanted: Callable[[TargetState], bool], what: str) -> TargetState:
-        """Return the state once it is `wanted`. Fail the test after a minute."""
-        seen: list[TargetState] = []
-
-        def look() -> bool:
-            seen[:] = [self.state(name)]
-            return wanted(seen[0])
-
-        until(look, lambda: f"{name} {what}; last seen: {seen}", every_seconds=0.1)
-        return seen[0]
-
-    def scale(self, name: str, seen: TargetState, size: int, seconds: float = 20, **where: str) -> object:
-        """Return the outcome of the write, or its TargetError."""
-        change = ScaleChange("decision-1", size, seen.replicas, seen.revision, "cpu 90% against 60%")
-        try:
-            return self.adapter.scale(self.ref(name, **where), change, self.call(seconds))
-        except TargetError as error:
-            return error
+        logger = RecordingLogger()
+        super().__init__(Nomad(make_context(Nomad.Settings.model_validate(settings), state, logger=logger)), logger)
 
 
 def client_of(url: str, clock: Clock) -> NomadClient:

@@ -85,9 +85,8 @@ class Cluster:
         answers |= {r"/v1/allocations\?.*task_states=true": self.long}
         answers |= {rf"{path}\?": entries for path, entries in self.lists.items()}
         self._faults.faults = [*before, *(_says(path, answer) for path, answer in answers.items())]
-        targets = [TargetRef("test", f"{name}/work") for name in ("odd", *NEIGHBOURS)]
-        found = self._live.adapter.observe(targets, self._live.call())
-        return {target.name.partition("/")[0]: state for target, state in found.items()}
+        found = self._live.observe(*(f"{name}/work" for name in ("odd", *NEIGHBOURS)))
+        return {name.partition("/")[0]: state for name, state in found.items()}
 
 
 def _says(pattern: str, answer: Any) -> Fault:
