@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, unquote
 
-from tests.servers.faults import forward
+from tests.servers.faults import Proxying
 from tests.servers.web import serving
 
 
@@ -133,27 +132,24 @@ def now_micros() -> int:
     return time.time_ns() * _MICROS // 10**9
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """The handler of one proxy, which subclasses it with the two attributes."""
+class _Handler(Proxying):
+    """The handler of one proxy, which subclasses it with its recorder and its back end."""
 
     recorder: ClassVar[Recorder]
-    backend: ClassVar[str]
-    protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def take(self, body: bytes) -> None:
         order = self.recorder.read(self.command, self.path, body)
-        if (hanging := self.recorder.hanging) is not None and not isinstance(order, Order):
-            hanging.wait()
         if isinstance(order, Order):
             self._write(order, body)
             return
+        if (hanging := self.recorder.hanging) is not None:
+            hanging.wait()
         if order is not None:
             self.recorder.sights[order.target] = now_micros()
-        answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
+        answer = self.forwarded(body)
         if order is not None and (on_sight := self.recorder.on_sight) is not None:
             on_sight()
-        self._answer(*answer)
+        self.answer(*answer)
 
     def _write(self, order: Order, body: bytes) -> None:
         checked = self.headers.get(CHECKED)
@@ -173,24 +169,11 @@ class _Handler(BaseHTTPRequestHandler):
         if (hanging := self.recorder.hanging) is not None:
             hanging.wait()
         write.forwarded = now_micros()
-        answer = forward(self.backend, self.command, self.path, dict(self.headers), body)
+        answer = self.forwarded(body)
         write.answered, write.status = now_micros(), answer[0]
         if (on_answer := self.recorder.on_answer) is not None:
             on_answer(write)
-        self._answer(*answer)
-
-    do_DELETE = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
-
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing: pytest shows what matters."""
+        self.answer(*answer)
 
 
 @contextmanager

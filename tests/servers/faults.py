@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from tests.servers import same_clock
@@ -83,13 +83,20 @@ class Faults:
         return None
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """The handler of one proxy, which subclasses it with the three attributes."""
+Reply: TypeAlias = tuple[int, list[tuple[str, str]], bytes]
+"""A status, headers and a body."""
 
-    proxy: ClassVar[Faults]
-    backend: ClassVar[str | None]
-    clock: ClassVar[SteppedClock | None]
+
+class Proxying(BaseHTTPRequestHandler):
+    """The handler of a proxy. A subclass answers each whole request in `take`."""
+
+    backend: ClassVar[str | None] = None
+    """An http URL, or `unix://PATH`; None: nobody is behind the proxy."""
     protocol_version = "HTTP/1.1"
+
+    def take(self, body: bytes) -> None:
+        """Answer the request, or close the connection."""
+        raise NotImplementedError
 
     def do_GET(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
@@ -97,6 +104,39 @@ class _Handler(BaseHTTPRequestHandler):
         if len(body) < length:  # the client died while it sent this: no server acts on it
             self.close_connection = True
             return
+        self.take(body)
+
+    do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
+
+    def forwarded(self, body: bytes) -> Reply:
+        """Return the back end's answer."""
+        if self.backend is None:
+            return 404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it"
+        return forward(self.backend, self.command, self.path, dict(self.headers), body)
+
+    def answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        self.begin(status, headers, len(content))
+        self.wfile.write(content)
+
+    def begin(self, status: int, headers: list[tuple[str, str]], length: int) -> None:
+        """Send all of an answer but its body."""
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing: pytest shows what matters."""
+
+
+class _Handler(Proxying):
+    """The handler of one proxy, which subclasses it with the three attributes."""
+
+    proxy: ClassVar[Faults]
+    clock: ClassVar[SteppedClock | None]
+
+    def take(self, body: bytes) -> None:
         request = f"{self.command} {self.path}"
         fault = self.proxy.take(request)
         write = Write(request, body)
@@ -107,25 +147,20 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if fault is not None and fault.first is not None:
             fault.first()
-        if self.backend is None:
-            answer = 404, [("Content-Type", "text/plain")], b"the proxy has nobody behind it"
-        else:
-            answer = self._forwarded(self.backend, body)
+        answer = self.forwarded(body)
         write.status = answer[0]
         if fault is not None and fault.then is not None:
             fault.then()
-        self._answer(*answer)
+        self.answer(*answer)
         if fault is not None and fault.last is not None:
             fault.last()
 
-    do_DELETE = do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the names http.server looks for
-
-    def _forwarded(self, backend: str, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        if self.clock is None:
-            return forward(backend, self.command, self.path, dict(self.headers), body)
+    def forwarded(self, body: bytes) -> Reply:
+        if self.clock is None or self.backend is None:
+            return super().forwarded(body)
         path, translated = same_clock.to_server(self.clock, self.path, body)
         passed = {name: value for name, value in self.headers.items() if name.lower() != "content-length"}
-        status, headers, content = forward(backend, self.command, path, passed, translated)
+        status, headers, content = forward(self.backend, self.command, path, passed, translated)
         kept = [(name, value) for name, value in headers if name.lower() != "date"]  # `date_time_string` says it
         return status, kept, same_clock.to_daemon(same_clock.asked_at(self.path, body), content)
 
@@ -136,28 +171,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self.proxy.ending.wait(fault.delay_seconds):
             return
         content = fault.body.encode()
+        headers = [("Content-Type", fault.content_type)]
         if not fault.trickle_seconds:
-            self._answer(fault.status, [("Content-Type", fault.content_type)], content)
+            self.answer(fault.status, headers, content)
             return
-        self._begin(fault.status, [("Content-Type", fault.content_type)], len(content))
+        self.begin(fault.status, headers, len(content))
         for byte in content:
             if self.proxy.ending.wait(fault.trickle_seconds):
                 return
             self.wfile.write(bytes((byte,)))
-
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
-        self._begin(status, headers, len(content))
-        self.wfile.write(content)
-
-    def _begin(self, status: int, headers: list[tuple[str, str]], length: int) -> None:
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(length))
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Log nothing."""
 
 
 @contextmanager
@@ -179,9 +201,7 @@ def running_faults(backend: str | None = None, clock: SteppedClock | None = None
             faults.ending.set()
 
 
-def forward(
-    backend: str, method: str, path: str, headers: dict[str, str], body: bytes
-) -> tuple[int, list[tuple[str, str]], bytes]:
+def forward(backend: str, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
     """Return the back end's own answer, byte by byte."""
     connection = _connection(backend)
     try:
