@@ -7,13 +7,12 @@ import pytest
 
 from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Written
 from autoscaler.target.contract import RecordingLogger, make_context
-from tests.adapters.docker_swarm.build import call, change, ref, state_of
+from tests.adapters.docker_swarm.build import call, ref, state_of
 from tests.servers.docker import Engine
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.ports import free_port
-from tests.servers.tcp_proxy import TcpProxy, running_tcp_proxy
+from tests.servers.tcp_proxy import running_tcp_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -22,13 +21,6 @@ pytestmark = pytest.mark.slow
 def web(engine: Engine) -> Iterator[None]:
     with engine.service("web", Mode={"Replicated": {"Replicas": 0}}):
         yield
-
-
-@pytest.fixture
-def proxies(engine: Engine) -> Iterator[tuple[TcpProxy, TcpProxy]]:
-    """Two ways to the manager."""
-    with running_tcp_proxy(engine.socket) as first, running_tcp_proxy(engine.socket) as second:
-        yield first, second
 
 
 @pytest.fixture
@@ -51,34 +43,6 @@ def connected(folder: Path, *addresses: str) -> tuple[DockerSwarm, RecordingLogg
 def changes(logger: RecordingLogger) -> list[tuple[object, object]]:
     """Return the addresses that the log says were left, and those used instead."""
     return [(keys["before"], keys["address"]) for keys in logger.of("address_changed")]
-
-
-def cycle(swarm: DockerSwarm, service: str) -> None:
-    """Observe a service and change its size."""
-    seen = state_of(swarm, service)
-    size = 2 if seen.replicas == 1 else 1
-    assert swarm.scale(ref(service), change(size, seen), call()) == Written(size)
-
-
-def test_a_way_that_is_cut_in_mid_load_is_replaced_and_a_neighbour_goes_on(
-    tmp_path: Path, engine: Engine, proxies: tuple[TcpProxy, TcpProxy]
-) -> None:
-    """The first proxy closes what it accepts, as a load balancer without servers does, between a read and its write."""
-    first, second = proxies
-    swarm, logger = connected(tmp_path, url(first.port), url(second.port))
-    neighbour, heard = connected(tmp_path, url(second.port), url(first.port))
-    with engine.service("next", Mode={"Replicated": {"Replicas": 0}}):
-        for _ in range(2):
-            cycle(swarm, "web")
-            cycle(neighbour, "next")
-        seen = state_of(swarm, "web")
-        first.cut()
-        assert swarm.scale(ref("web"), change(3, seen), call()) == Written(3)
-        for _ in range(2):
-            cycle(swarm, "web")
-            cycle(neighbour, "next")
-    assert changes(logger) == [(url(first.port), url(second.port))]
-    assert changes(heard) == []
 
 
 def test_a_manager_that_left_the_swarm_is_replaced(tmp_path: Path, engine: Engine, gateway: Faults) -> None:

@@ -79,14 +79,6 @@ def test_an_engine_that_another_authority_signed_is_not_talked_to(
     assert "caFile" in str(error)
 
 
-def test_an_engine_that_does_not_know_our_certificate_forbids(
-    engine: Engine, connect: Connect, certificates: Path, tmp_path: Path
-) -> None:
-    """A retry does not help before the certificate is replaced."""
-    section = tls(make_certificates(tmp_path)) | {"caFile": tls(certificates)["caFile"]}
-    assert type(failing(connect(f"tcp://{engine.tls_address}", tls=section))) is TargetForbidden
-
-
 def test_an_engine_that_wants_a_certificate_forbids_without_one(
     engine: Engine, connect: Connect, certificates: Path
 ) -> None:

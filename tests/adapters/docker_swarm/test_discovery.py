@@ -1,12 +1,9 @@
 """Autoscalers in the labels of services: what an engine's answers say of them, and a daemon that follows a real one."""
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
@@ -14,7 +11,6 @@ from autoscaler.model import TargetRef
 from autoscaler.target import AutoscalerBody
 from tests.adapters.docker_swarm.build import Connect, call, says
 from tests.adapters.docker_swarm.samples import service
-from tests.daemon.running import RunningDaemon, running_daemon
 from tests.servers.docker import Engine, wait_for
 from tests.servers.faults import Fault, Faults, running_faults
 
@@ -106,49 +102,6 @@ def test_an_engine_without_a_list_says_nothing(front: Faults, connect: Connect, 
         found(front, connect, ["web"])
 
 
-def labels_of(maximum: int, **more: str) -> dict[str, str]:
-    """Return labels of a service that a query asks to have as many tasks as it may."""
-    own = {"max": str(maximum), "metrics.0.expr": "vector(30)", "metrics.0.target": "10"}
-    return {f"autoscaler.{key.replace('_', '.')}": value for key, value in (own | more).items()}
-
-
-def configuration(engine: Engine, prometheus: str, *, live: bool) -> dict[str, Any]:
-    grant = {"maxReplicas": 3, "adapters": ["swarm"], "sources": ["default"], "maxQueries": 9}
-    return {
-        "controller": {"syncPeriod": "1s"},
-        "prometheus": {"default": {"url": prometheus}},
-        "adapters": {
-            "swarm": {"type": "docker-swarm", "host": engine.host, "discover": {"labels": True, "live": live}}
-        },
-        "grants": {"shop": {"namePrefix": "shop-", "targets": ["shop_*"], **grant}},
-        "autoscalers": [],
-    }
-
-
-def policies(daemon: RunningDaemon) -> dict[str, Any]:
-    """Return name of a service -> what became of its labels."""
-    found = daemon.get("/api/v1/status/discovered").json()["data"]["policies"]
-    return {each["target"].removeprefix("swarm/"): each for each in found}
-
-
-def look_again(daemon: RunningDaemon) -> None:
-    """Reload the configuration, and wait until a look that began afterwards has ended."""
-
-    def last_look() -> object:
-        (connection,) = daemon.get("/api/v1/status/discovered").json()["data"]["connections"]
-        return connection["at"]
-
-    for _ in range(2):  # the first one may have begun before
-        before = last_look()
-        assert daemon.post("/-/reload").status_code == 200
-        daemon.until(lambda before=before: last_look() != before, "a look")  # type: ignore[misc]  # bound now
-
-
-def size(engine: Engine, name: str) -> int:
-    replicas: int = engine.client.inspect_service(name)["Spec"]["Mode"]["Replicated"]["Replicas"]
-    return replicas
-
-
 def set_labels(engine: Engine, name: str, labels: Mapping[str, str]) -> None:
     """Replace all labels of a service, as a deployment of its stack would."""
 
@@ -161,54 +114,6 @@ def set_labels(engine: Engine, name: str, labels: Mapping[str, str]) -> None:
         return bool(answer.ok)
 
     wait_for(sent, f"other labels of {name}")  # the engine itself may be faster
-
-
-@pytest.mark.slow
-def test_services_scale_by_their_labels_side_by_side(engine: Engine, prometheus: str, tmp_path: Path) -> None:
-    """A wrong service and one without a grant are refused, and cost the right one nothing, also when that one changes.
-
-    Nothing is written until `live: true`. The ceiling of the grant is 3.
-    """
-    file = tmp_path / "autoscaler.yaml"
-    file.write_text(yaml.safe_dump(configuration(engine, prometheus, live=False)))
-    gap = {"metrics.2.expr": "up", "metrics.2.target": "1"}
-    with ExitStack() as services:
-        services.enter_context(engine.service("shop_web", Labels=labels_of(9)))
-        services.enter_context(engine.service("shop_wrong", Labels=labels_of(9, **gap)))
-        services.enter_context(engine.service("pay_web", Labels=labels_of(9)))
-        daemon = services.enter_context(running_daemon(file))
-        daemon.until(lambda: len(policies(daemon)) == 3, "three services with labels")
-        shop, wrong, pay = (policies(daemon)[name] for name in ("shop_web", "shop_wrong", "pay_web"))
-        assert (shop["autoscaler"], shop["dryRun"], shop["refused"]) == ("shop-web", True, None)
-        assert shop["differences"] == ["maxReplicas 9 counts as 3, the grant's; lower it, or ask for a higher one"]
-        assert wrong["refused"] == "autoscaler.metrics.2: there is no metric 1; number the metrics from 0 without a gap"
-        assert pay["refused"] == "no grant includes it; add it to one, or remove it"
-        assert (wrong["autoscaler"], pay["autoscaler"]) == (None, None)
-        assert daemon.wait_for("decision", autoscaler="shop-web")["dry_run"]
-        assert size(engine, "shop_web") == 1
-
-        file.write_text(yaml.safe_dump(configuration(engine, prometheus, live=True)))
-        assert daemon.post("/-/reload").status_code == 200
-        engine.wait_running("shop_web", 3)
-        assert (size(engine, "shop_wrong"), size(engine, "pay_web")) == (1, 1)
-
-        set_labels(engine, "shop_web", {"autoscaler": "{maxReplicas: 3, metrics: 7}"})
-        look_again(daemon)
-        shop = policies(daemon)["shop_web"]
-        assert shop["autoscaler"] == "shop-web"  # its last good version
-        assert shop["refused"].startswith("metrics: expected a list")
-        set_labels(engine, "shop_wrong", labels_of(2))
-        look_again(daemon)
-        engine.wait_running("shop_wrong", 2)
-
-        set_labels(engine, "shop_web", {})
-        look_again(daemon)
-        assert policies(daemon).keys() == {"shop_wrong", "pay_web"}
-        engine.scale("shop_web", 1)
-        set_labels(engine, "shop_wrong", labels_of(3))
-        look_again(daemon)
-        engine.wait_running("shop_wrong", 3)
-        assert size(engine, "shop_web") == 1
 
 
 @pytest.mark.slow
