@@ -1,14 +1,18 @@
-"""An adapter on a back end, with the daemon's calls in short."""
+"""Adapters on a back end: with the daemon's calls in short, and for the suite of the contract."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from autoscaler.clock import Clock, SystemClock
 from autoscaler.errors import TargetError
 from autoscaler.model import Call, ScaleChange, ScaleOutcome, TargetRef, TargetState
-from autoscaler.target.contract import RecordingLogger
+from autoscaler.target import Adapter
+from autoscaler.target.contract import Harness, RecordingLogger, make_context
 from tests.replaced import replace
+from tests.servers.ports import free_port
 from tests.waiting import until
 
 _A = TypeVar("_A", bound=Any)
@@ -78,3 +82,33 @@ class Live(Generic[_A]):
         except TargetError as error:
             return error
         return outcome
+
+
+class LiveHarness(Harness):
+    """A back end that is reached at a URL."""
+
+    adapter_type: ClassVar[type[Any]]
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url, self._folder = url, folder
+        self.adapter = self._build(url)
+
+    @abstractmethod
+    def settings(self, url: str) -> dict[str, Any]:
+        """Return the settings of a connection to this URL."""
+
+    def rebuild(self, *, dry_run: bool = False) -> Adapter:
+        self.close()
+        self.adapter = self._build(self._url, dry_run=dry_run)
+        return self.adapter
+
+    def unreachable(self) -> Adapter | str:
+        return self._build(f"http://127.0.0.1:{free_port()}")
+
+    def close(self) -> None:
+        self.adapter.close()
+
+    def _build(self, url: str, *, dry_run: bool = False) -> Adapter:
+        settings = self.adapter_type.Settings.model_validate(self.settings(url))
+        built: Adapter = self.adapter_type(make_context(settings, self._folder, dry_run=dry_run))
+        return built

@@ -113,20 +113,6 @@ class Engine:
         wait_for(lambda: len(self.running(name)) == count, f"{count} running tasks of {name}")
         return self.running(name)
 
-    def drain(self, availability: str = "drain") -> None:
-        """Set the only node's availability: `drain`, `pause` or `active`."""
-        for _ in range(10):  # heartbeats change the node's version, too
-            node = self.client.nodes()[0]
-            spec = {**node["Spec"], "Availability": availability}
-            try:
-                self.client.update_node(node["ID"], node["Version"]["Index"], spec)
-            except docker.errors.APIError as error:
-                if "out of sequence" not in str(error):
-                    raise
-            else:
-                return
-        raise AssertionError(f"the node's availability could not be set to {availability}")
-
 
 def published(port: int = 8080) -> dict[str, Any]:
     """Return the `EndpointSpec` of `--publish mode=host,target=PORT`: each task has its own port on the node."""

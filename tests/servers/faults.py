@@ -1,6 +1,7 @@
 """An HTTP proxy that counts requests, and answers wrongly, late or not at all if a test says so."""
 
 import http.client
+import json
 import re
 import socket
 import threading
@@ -44,6 +45,11 @@ class Fault:
     def forwards(self) -> bool:
         """Whether the request is forwarded to the back end anyway."""
         return (self.first or self.then or self.last) is not None
+
+
+def says(pattern: str, answer: object) -> Fault:
+    """Return a fault that answers with JSON."""
+    return Fault(pattern, 200, json.dumps(answer), "application/json")
 
 
 @dataclass(slots=True)

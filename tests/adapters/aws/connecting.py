@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -15,13 +15,12 @@ from botocore.client import ClientCreator
 from adapters.aws.api import AwsApi
 from autoscaler.model import Call
 from autoscaler.moment import Moment
-from autoscaler.target import Adapter, AdapterMemory, ForgetfulMemory
-from autoscaler.target.contract import Harness, RecordingLogger, make_context
-from tests.adapters.live import Live
+from autoscaler.target import AdapterMemory, ForgetfulMemory
+from autoscaler.target.contract import RecordingLogger, make_context
+from tests.adapters.live import Live, LiveHarness
 from tests.servers.aws import AwsServer, running_aws
 from tests.servers.aws.server import REGION
 from tests.servers.aws.world import World
-from tests.servers.ports import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "ours", "AWS_SECRET_ACCESS_KEY": "secret-of-ours"}
 _A = TypeVar("_A", bound=Any)
@@ -81,31 +80,11 @@ class AwsLive(Live[_A]):
         self.clock.set = timedelta(seconds=seconds)
 
 
-class AwsHarness(Harness):
+class AwsHarness(LiveHarness):
     """A target of the server, whose instances take time to start and to end."""
 
-    adapter_type: ClassVar[type[Any]]
-
-    def __init__(self, url: str, folder: Path) -> None:
-        self._url, self._folder = url, folder
-        self.adapter = self._build(url)
-
-    def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        self.close()
-        self.adapter = self._build(self._url, dry_run=dry_run)
-        return self.adapter
-
-    def unreachable(self) -> Adapter | str:
-        return self._build(f"http://127.0.0.1:{free_port()}")
-
-    def close(self) -> None:
-        assert isinstance(self.adapter, self.adapter_type)
-        self.adapter.close()
-
-    def _build(self, url: str, *, dry_run: bool = False) -> Adapter:
-        settings = self.adapter_type.Settings.model_validate({"region": REGION, "endpointUrl": url})
-        built: Adapter = self.adapter_type(make_context(settings, self._folder, dry_run=dry_run))
-        return built
+    def settings(self, url: str) -> dict[str, Any]:
+        return {"region": REGION, "endpointUrl": url}
 
 
 def connections(adapter: type[_A], folder: Path, world: World) -> Iterator[Callable[..., AwsLive[_A]]]:

@@ -1,6 +1,5 @@
 """Helpers that build the values of these tests."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,7 +8,6 @@ from adapters.docker_swarm import DockerSwarm
 from autoscaler.clock import SystemClock
 from autoscaler.model import Call, ScaleChange, TargetRef, TargetState
 from autoscaler.target.contract import make_context
-from tests.servers.faults import Fault
 from tests.waiting import until
 
 Connect: TypeAlias = Callable[..., DockerSwarm]
@@ -54,7 +52,3 @@ def wait_state(swarm: DockerSwarm, name: str, wanted: Callable[[TargetState], An
 
     until(look, lambda: f"last seen: {seen}", within, every_seconds=0.1)
     return seen[0]
-
-
-def says(pattern: str, answer: Any) -> Fault:
-    return Fault(pattern, 200, json.dumps(answer), "application/json")

@@ -6,42 +6,41 @@ The first address refuses connections. With one address only the choice is missi
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adapters.docker_swarm import DockerSwarm
 from autoscaler.target import Adapter
 from autoscaler.target.contract import AdapterContract, Harness
-from tests.adapters.docker_swarm.build import adapter, ref
+from tests.adapters.docker_swarm.build import ref
+from tests.adapters.live import LiveHarness
 from tests.servers.docker import Engine
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
 
 
-class SwarmHarness(Harness):
+class SwarmHarness(LiveHarness):
     """A replicated service, and a global one that cannot be scaled."""
 
+    adapter_type = DockerSwarm
     target = ref("contract")
     missing = ref("nosuch")
     unscalable = ref("everywhere")
 
     def __init__(self, engine: Engine, folder: Path, silent: str) -> None:
-        self._engine, self._folder, self._silent = engine, folder, silent
-        self.adapter = self._build(engine.host)
+        self._engine, self._silent = engine, silent
+        super().__init__(engine.host, folder)
 
-    def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        self.adapter = self._build(self._engine.host, dry_run=dry_run)
-        return self.adapter
+    def settings(self, url: str) -> dict[str, Any]:
+        return {"addresses": [f"tcp://127.0.0.1:{free_port()}", url]}
 
     def set_size_outside(self, size: int) -> None:
         self._engine.scale(self.target.name, size)
 
     def unreachable(self) -> Adapter:
         return self._build(self._silent)
-
-    def _build(self, address: str, *, dry_run: bool = False) -> Adapter:
-        refusing = f"tcp://127.0.0.1:{free_port()}"
-        return adapter(self._folder, dry_run=dry_run, addresses=[refusing, address])
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetRef
 from autoscaler.target import AutoscalerBody
-from tests.adapters.docker_swarm.build import Connect, call, says
+from tests.adapters.docker_swarm.build import Connect, call
 from tests.adapters.docker_swarm.samples import service
 from tests.servers.docker import Engine, wait_for
-from tests.servers.faults import Fault, Faults, running_faults
+from tests.servers.faults import Fault, Faults, running_faults, says
 
 BODY: Final = "{maxReplicas: 3, metrics: []}"
 GONE: Final = '{"message": "service web not found"}'

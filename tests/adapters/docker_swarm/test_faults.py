@@ -17,9 +17,9 @@ from autoscaler.errors import (
     TargetUnavailable,
 )
 from autoscaler.model import Conflict, TargetState, Unchanged, Written
-from tests.adapters.docker_swarm.build import Connect, call, change, ref, says, state_of
+from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
 from tests.adapters.docker_swarm.samples import node, service, task
-from tests.servers.faults import Fault, Faults, running_faults
+from tests.servers.faults import Fault, Faults, running_faults, says
 from tests.servers.scripted import Wire, scripted
 
 BUDGETS: Final = (0.5, 5, 50)

@@ -7,9 +7,9 @@ import pytest
 
 from autoscaler.errors import TargetError, TargetNotFound, TargetUnavailable
 from autoscaler.model import TargetState
-from tests.adapters.docker_swarm.build import Connect, call, ref, says
+from tests.adapters.docker_swarm.build import Connect, call, ref
 from tests.adapters.docker_swarm.samples import node, service, task
-from tests.servers.faults import running_faults
+from tests.servers.faults import running_faults, says
 
 Observe = Callable[..., dict[str, TargetState | TargetError]]
 

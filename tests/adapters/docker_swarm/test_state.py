@@ -7,6 +7,7 @@ import pytest
 
 from adapters.docker_swarm.rollouts import OnRollout
 from adapters.docker_swarm.state import at_rest, read_target, revision
+from autoscaler.errors import TargetNotScalable
 from autoscaler.model import Hold, Phase
 from tests.adapters.docker_swarm.samples import CONTAINER_ID, node, service, status, task
 
@@ -25,6 +26,13 @@ def test_every_task_state_has_a_phase(state: str, phase: Phase) -> None:
     """HPA treats ready, unready and ignored instances by phase: each of Swarm's states must have one."""
     (instance,) = read_target(service(size=1), [task(state)], [node()]).instances
     assert (instance.phase, instance.ready) == (phase, state == "running")
+
+
+@pytest.mark.parametrize("mode", ["Global", "ReplicatedJob", "GlobalJob"])
+def test_only_replicated_services_have_a_size(mode: str) -> None:
+    """A service of another mode fails only its own autoscaler, as the contract holds."""
+    with pytest.raises(TargetNotScalable, match=f"is of mode {mode}, and only Replicated services"):
+        read_target(service(Spec={**service()["Spec"], "Mode": {mode: {}}}), [], [node()])
 
 
 @pytest.mark.parametrize("state", ["complete", "shutdown", "orphaned", "remove"])

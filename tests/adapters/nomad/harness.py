@@ -6,47 +6,27 @@ from typing import Any, Final
 
 from adapters.nomad import Nomad
 from autoscaler.model import TargetRef
-from autoscaler.target import Adapter
-from autoscaler.target.contract import Harness, make_context
+from tests.adapters.live import LiveHarness
 from tests.servers.nomad import NomadServer, service
-from tests.servers.ports import free_port
 
 
-class NomadHarness(Harness):
+class NomadHarness(LiveHarness):
     """One job on the shared agent."""
 
+    adapter_type = Nomad
     target = TargetRef("test", "contract/work")
     missing = TargetRef("test", "contract-missing/work")
     unscalable = TargetRef("test", "contract-system/work")
 
-    def __init__(self, server: NomadServer, folder: Path, settings: dict[str, object]) -> None:
-        self._server = server
-        self._folder = folder
-        self._settings = settings
-        self.adapter = self._build(server.url)
+    def __init__(self, server: NomadServer, folder: Path, settings: dict[str, Any]) -> None:
+        self._server, self._settings = server, settings
+        super().__init__(server.url, folder)
 
-    def rebuild(self, *, dry_run: bool = False) -> Adapter:
-        self.close()
-        self.adapter = self._build(self._server.url, dry_run=dry_run)
-        return self.adapter
+    def settings(self, url: str) -> dict[str, Any]:
+        return {**self._settings, "address": url}
 
     def set_size_outside(self, size: int) -> None:
         self._server.scale("contract", "work", size)
-
-    def unreachable(self) -> Adapter | str:
-        return self._build(f"http://127.0.0.1:{free_port()}")
-
-    def place(self, address: str) -> dict[str, object]:
-        """Return the settings of an agent's address."""
-        return {"address": address}
-
-    def close(self) -> None:
-        assert isinstance(self.adapter, Nomad)
-        self.adapter.close()
-
-    def _build(self, address: str, *, dry_run: bool = False) -> Nomad:
-        settings = Nomad.Settings.model_validate({**self._settings, **self.place(address)})
-        return Nomad(make_context(settings, self._folder, dry_run=dry_run))
 
 
 def prepare(server: NomadServer) -> None:

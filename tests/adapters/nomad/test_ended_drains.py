@@ -1,15 +1,14 @@
 """A drain has ended in the moment before Nomad's scheduler stops what it marked. An imitation holds that moment."""
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from autoscaler.target import NodeDrain
 from tests.adapters.nomad.conftest import Connect
-from tests.servers.faults import Fault, Faults, running_faults
+from tests.servers.faults import Faults, running_faults, says
 
 _NODE: Final = {
     "ID": "node-1",
@@ -26,12 +25,8 @@ _NODE: Final = {
 def agent() -> Iterator[Faults]:
     """An agent with one node, whose drain has ended. A test says what runs there."""
     with running_faults() as faults:
-        faults.faults += [_says(r"/v1/nodes\?", [{"ID": "node-1"}]), _says("/v1/node/node-1", _NODE)]
+        faults.faults += [says(r"/v1/nodes\?", [{"ID": "node-1"}]), says("/v1/node/node-1", _NODE)]
         yield faults
-
-
-def _says(pattern: str, answer: Any) -> Fault:
-    return Fault(pattern, 200, json.dumps(answer), "application/json")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +41,7 @@ def test_a_drain_that_has_ended_waits_for_what_it_marked(
     agent: Faults, connect: Connect, desired: str, transition: dict[str, bool], found: NodeDrain
 ) -> None:
     """A job that its operator left out of the drain is not waited for."""
-    agent.faults.append(_says("/v1/allocations", [{"DesiredStatus": desired, "DesiredTransition": transition}]))
+    agent.faults.append(says("/v1/allocations", [{"DesiredStatus": desired, "DesiredTransition": transition}]))
     live = connect(address=agent.url)
     assert live.adapter.drain_node("i-0a", {"10.0.0.1"}, timedelta(minutes=1), live.call()) is found
     assert agent.count("POST") == 0

@@ -11,6 +11,7 @@ from adapters.nomad.jobs import JobKey
 from adapters.nomad.lists import Listing
 from autoscaler.target import Call
 from tests.adapters.nomad.conftest import client_of
+from tests.adapters.nomad.samples import listed_job
 from tests.clocks import MovedClock
 from tests.servers.web import Answer, Request, answering
 
@@ -41,7 +42,7 @@ class Table:
 
 @pytest.fixture
 def table() -> Iterator[Table]:
-    table = Table([_job("web", 3)])
+    table = Table([listed_job("web", JobModifyIndex=3)])
 
     def answer(request: Request) -> Answer:
         one = request.form["per_page"] == "1"
@@ -57,10 +58,6 @@ def table() -> Iterator[Table]:
         client.close()
 
 
-def _job(name: str, version: int) -> dict[str, Any]:
-    return {"Namespace": "default", "ID": name, "JobModifyIndex": version}
-
-
 def test_a_list_that_has_not_moved_is_not_read_again(table: Table) -> None:
     """The list is the same object, so its users can skip it too."""
     first = table.read()
@@ -70,14 +67,14 @@ def test_a_list_that_has_not_moved_is_not_read_again(table: Table) -> None:
 
 def test_a_list_that_moved_is_read_as_it_is_now(table: Table) -> None:
     assert table.versions() == [3]
-    table.jobs, table.index = [_job("web", 3), _job("api", 11)], 11
+    table.jobs, table.index = [listed_job("web", JobModifyIndex=3), listed_job("api", JobModifyIndex=11)], 11
     assert table.versions() == [3, 11]
 
 
 def test_a_cluster_built_anew_does_not_pass_for_the_old_one(table: Table) -> None:
     """Its table may have the known index; its first entry differs."""
     assert table.versions() == table.versions() == [3]
-    table.jobs = [_job("web", 9)]
+    table.jobs = [listed_job("web", JobModifyIndex=9)]
     assert table.versions() == [9]
 
 
@@ -85,15 +82,15 @@ def test_an_answer_without_an_index_is_never_kept(table: Table) -> None:
     """A proxy in front of Nomad drops headers."""
     table.index = None
     assert table.versions() == [3]
-    table.jobs = [_job("web", 4)]
+    table.jobs = [listed_job("web", JobModifyIndex=4)]
     assert table.versions() == [4]
 
 
 def test_a_list_is_read_again_after_a_while_although_it_has_not_moved(table: Table) -> None:
     """The rights of a token can change while no job changes."""
-    table.jobs = [_job("web", 3), _job("api", 5)]
+    table.jobs = [listed_job("web", JobModifyIndex=3), listed_job("api", JobModifyIndex=5)]
     assert table.versions() == table.versions() == [3, 5]
-    table.jobs = [_job("web", 3)]
+    table.jobs = [listed_job("web", JobModifyIndex=3)]
     assert table.versions() == [3, 5]
     table.clock.sleep(301)
     assert table.versions() == [3]

@@ -3,7 +3,6 @@
 A server imitates the answers of Nomad 1.11, of which one is wrong.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,55 +13,15 @@ from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import TargetState
 from autoscaler.target import TargetRef
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
-from tests.servers.faults import Fault, Faults, running_faults
+from tests.adapters.nomad.samples import allocation, deployment, job, listed_job, long_allocation
+from tests.servers.faults import Fault, Faults, running_faults, says
 
 Found = dict[str, TargetState | TargetError]
 NEIGHBOURS = ("well", "idle")
 
 
-def _listed_job(name: str) -> dict[str, Any]:
-    return {"Namespace": "default", "ID": name, "JobModifyIndex": 7, "JobSummary": {"Summary": {"work": {"Queued": 0}}}}
-
-
-def _job(name: str) -> dict[str, Any]:
-    indexes = {"CreateIndex": 5, "JobModifyIndex": 7, "Version": 3, "SubmitTime": 1}
-    return {**indexes, "Stop": False, "Type": "service", "TaskGroups": [{"Name": "work", "Count": _size(name)}]}
-
-
 def _size(name: str) -> int:
     return 0 if name == "idle" else 1
-
-
-def _allocation(name: str) -> dict[str, Any]:
-    return {
-        "Namespace": "default",
-        "JobID": name,
-        "ID": f"{name}-1",
-        "Name": f"{name}.work[0]",
-        "TaskGroup": "work",
-        "ClientStatus": "running",
-        "DesiredStatus": "run",
-        "CreateIndex": 8,
-        "ModifyIndex": 9,
-    }
-
-
-def _long(name: str) -> dict[str, Any]:
-    task = {"Cpu": {"CpuShares": 100}, "Memory": {"MemoryMB": 64}}
-    started = {"State": "running", "Failed": False, "StartedAt": "2026-11-20T00:00:00Z"}
-    return {**_allocation(name), "AllocatedResources": {"Tasks": {"web": task}}, "TaskStates": {"web": started}}
-
-
-def _deployment(name: str) -> dict[str, Any]:
-    return {
-        "Namespace": "default",
-        "JobID": name,
-        "ID": f"{name}-d",
-        "CreateIndex": 6,
-        "JobCreateIndex": 5,
-        "JobVersion": 3,
-        "Status": "running",
-    }
 
 
 class Cluster:
@@ -72,25 +31,21 @@ class Cluster:
         self._faults = faults
         self._live = adapter
         self.lists: dict[str, list[Any]] = {
-            "/v1/jobs": [_listed_job("odd"), *map(_listed_job, NEIGHBOURS)],
-            "/v1/deployments": [_deployment("odd")],
-            "/v1/allocations": [_allocation("odd"), _allocation("well")],
+            "/v1/jobs": [listed_job("odd"), *map(listed_job, NEIGHBOURS)],
+            "/v1/deployments": [deployment("odd")],
+            "/v1/allocations": [allocation("odd"), allocation("well")],
         }
-        self.long = [_long("odd"), _long("well")]
+        self.long = [long_allocation("odd"), long_allocation("well")]
 
     def observe(self, *before: Fault) -> Found:
         """Return what the adapter finds of the three jobs. `before`: answers that precede the usual ones."""
         answers: dict[str, Any] = {rf"/v1/allocation/{one['ID']}\?": one for one in self.long}
-        answers |= {rf"/v1/job/{name}\?": _job(name) for name in ("odd", *NEIGHBOURS)}
+        answers |= {rf"/v1/job/{name}\?": job(name, _size(name)) for name in ("odd", *NEIGHBOURS)}
         answers |= {r"/v1/allocations\?.*task_states=true": self.long}
         answers |= {rf"{path}\?": entries for path, entries in self.lists.items()}
-        self._faults.faults = [*before, *(_says(path, answer) for path, answer in answers.items())]
+        self._faults.faults = [*before, *(says(path, answer) for path, answer in answers.items())]
         found = self._live.observe(*(f"{name}/work" for name in ("odd", *NEIGHBOURS)))
         return {name.partition("/")[0]: state for name, state in found.items()}
-
-
-def _says(pattern: str, answer: Any) -> Fault:
-    return Fault(pattern, 200, json.dumps(answer), "application/json")
 
 
 @pytest.fixture
@@ -179,8 +134,8 @@ def test_an_odd_entry_of_a_list_fails_its_job_alone(cluster: Cluster, path: str,
     """An entry that names no job may be that of any job of which the list has none."""
     cluster.lists[path][0] |= odd
     if path == "/v1/allocations" and "JobID" in odd:
-        cluster.lists[path].append({**_allocation("idle"), "DesiredStatus": "stop", "ID": "idle-1"})
-        cluster.long.append({**_long("idle"), "ID": "idle-1"})
+        cluster.lists[path].append({**allocation("idle"), "DesiredStatus": "stop", "ID": "idle-1"})
+        cluster.long.append({**long_allocation("idle"), "ID": "idle-1"})
     _only_the_odd_one_failed(cluster.observe())
 
 
@@ -196,7 +151,7 @@ def test_an_entry_that_is_no_object_leaves_the_other_jobs(cluster: Cluster, path
 
 def test_a_job_that_is_listed_twice_fails_alone(cluster: Cluster) -> None:
     """It cannot be told which entry is right."""
-    cluster.lists["/v1/jobs"].append(_listed_job("odd"))
+    cluster.lists["/v1/jobs"].append(listed_job("odd"))
     _only_the_odd_one_failed(cluster.observe())
 
 
@@ -218,8 +173,8 @@ def test_an_odd_policy_leaves_the_others_discovered(cluster: Cluster, odd: dict[
         return {"ID": f"policy-{name}", "ModifyIndex": 3, "Target": target}
 
     cluster._faults.faults = [
-        _says("/v1/scaling/policy/policy-well", {**policy("well"), "Policy": {"cooldown": "1m"}}),
-        _says("/v1/scaling/policies", [{**policy("odd"), **odd}, policy("well")]),
+        says("/v1/scaling/policy/policy-well", {**policy("well"), "Policy": {"cooldown": "1m"}}),
+        says("/v1/scaling/policies", [{**policy("odd"), **odd}, policy("well")]),
         Fault("/v1/job/odd", 500, "rpc error"),
     ]
     adapter = cluster._live.adapter
@@ -233,6 +188,5 @@ def test_an_odd_policy_leaves_the_others_discovered(cluster: Cluster, odd: dict[
 
 @pytest.mark.parametrize(("count", "found"), [("1", "str"), (1.5, "float"), (True, "bool"), (None, "NoneType")])
 def test_a_count_that_is_no_whole_number_is_named_by_its_type(count: object, found: str) -> None:
-    job = {**_job("well"), "TaskGroups": [{"Name": "work", "Count": count}]}
     with pytest.raises(TypeError, match=f"expected a whole number, found {found}"):
-        parse_job(job)
+        parse_job(job("well", count))
