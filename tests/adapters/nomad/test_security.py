@@ -169,14 +169,6 @@ def test_an_unknown_authority_is_unavailable(connect: Connect, secured: Secured,
     assert "caFile" in str(refused)
 
 
-def test_a_missing_client_certificate_is_unavailable(connect: Connect, secured: Secured, least: Path) -> None:
-    """The agent requires one (verify_https_client)."""
-    settings = {**secured.settings(least), "tls": _without(secured, "certFile", "keyFile")}
-    refused = connect(**settings).look("safe/work")
-    assert isinstance(refused, TargetUnavailable)
-    assert "certificate required" in str(refused)
-
-
 @pytest.mark.parametrize(("name", "right"), [("server.global.nomad", True), ("nomad.example", False)])
 def test_the_certificate_is_checked_against_the_server_name(
     connect: Connect, secured: Secured, least: Path, name: str, right: bool

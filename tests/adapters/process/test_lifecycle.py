@@ -18,12 +18,6 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 
-def test_a_fresh_pool_starts_its_initial_replicas(build: Build) -> None:
-    """A size of zero would disable scaling."""
-    harness = build(initialReplicas=2)
-    assert len(harness.settle(2).instances) == 2
-
-
 def test_a_worker_that_is_killed_is_replaced_under_a_new_name(build: Build) -> None:
     """The adapter keeps a pool at its size. A reused name would inherit another worker's history."""
     harness = build(initialReplicas=2)
