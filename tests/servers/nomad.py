@@ -199,6 +199,14 @@ def service(
     return {"ID": job, "Type": "service", "Update": {"MaxParallel": 0}, "TaskGroups": [work], **further}
 
 
+_NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
+
+
+def unplaced(job: str, **more: Any) -> dict[str, Any]:
+    """Return a job as `service` does, which no node takes: it has a count, and no process of it runs."""
+    return service(job, Constraints=_NOWHERE, **more)
+
+
 def deployed(**update: Any) -> dict[str, Any]:
     """Return an `Update` block with which every change of a count makes a short deployment."""
     return {"MaxParallel": 1, "MinHealthyTime": _SECOND, "HealthCheck": "task_states", **update}

@@ -8,7 +8,7 @@ from autoscaler.errors import TargetUnavailable
 from autoscaler.model import TargetState, Unchanged, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, Faults
-from tests.servers.nomad import LEADERLESS, NomadServer, forwarding_to, running_agent, service
+from tests.servers.nomad import LEADERLESS, NomadServer, forwarding_to, running_agent, unplaced
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def two(connect: Connect, proxy: Faults, nomad: NomadServer) -> LiveAdapter:
     """A connection to the proxy, then to the agent."""
-    nomad.register(service("two"))
+    nomad.register(unplaced("two"))
     return connect(addresses=[proxy.url, nomad.url])
 
 
@@ -29,7 +29,7 @@ def test_a_stopped_agent_is_replaced_by_another_of_its_cluster(
     connect: Connect, nomad: NomadServer, tmp_path: Path
 ) -> None:
     """One agent is stopped between an observation and its write; the decision is still written, once."""
-    nomad.register(service("replaced"))
+    nomad.register(unplaced("replaced"))
     with running_agent(tmp_path, forwarding_to(nomad)) as (url, agent):
         nomad.wait(lambda: len(nomad.ask("GET", "/v1/nodes")) == 2, "second node")
         live = connect(addresses=[url, nomad.url])
@@ -44,7 +44,7 @@ def test_a_stopped_agent_is_replaced_by_another_of_its_cluster(
 
 def test_a_server_without_a_leader_is_left(connect: Connect, nomad: NomadServer, tmp_path: Path) -> None:
     """A server that lost its cluster answers HTTP 500, "No cluster leader"."""
-    nomad.register(service("led"))
+    nomad.register(unplaced("led"))
     with running_agent(tmp_path, LEADERLESS) as (url, _):
         live = connect(addresses=[url, nomad.url])
         assert live.state("led/work").replicas == 1
@@ -77,7 +77,7 @@ def test_another_error_is_the_answer(two: LiveAdapter, proxy: Faults, fault: Fau
 def test_an_observation_is_of_one_agent(two: LiveAdapter, proxy: Faults) -> None:
     """When its last request fails, everything is read again at the other address."""
     proxy.faults.append(Fault("/v1/allocations", 503, "gone"))
-    assert two.state("two/work").status_replicas == 1
+    assert two.state("two/work").replicas == 1
     seen = proxy.count()
     assert seen > 1
     assert two.state("two/work").replicas == 1

@@ -10,7 +10,7 @@ from autoscaler.errors import TargetError, TargetNotScalable, TargetRefused, Tar
 from autoscaler.model import Decision, Held, HoldReason, Outcome, Proposed, Remembered, Written
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.servers.faults import Fault, running_faults
-from tests.servers.nomad import NomadServer, service
+from tests.servers.nomad import NomadServer, unplaced
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def _events(nomad: NomadServer, job: str) -> list[dict[str, Any]]:
 
 def test_a_failed_write_is_recorded_without_a_count(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad refuses an event that has both a count and the error flag."""
-    nomad.register(service("failure"))
+    nomad.register(unplaced("failure"))
     before = direct.state("failure/work")
     _announce(direct, "failure/work", TargetRefused("count too large: 9 > 8"))
     (event,) = _events(nomad, "failure")
@@ -57,7 +57,7 @@ def test_a_failed_write_is_recorded_without_a_count(direct: LiveAdapter, nomad: 
 
 def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad keeps 20 events of a group: the same failure every 15 s would replace all others within 5 minutes."""
-    nomad.register(service("lasting"))
+    nomad.register(unplaced("lasting"))
     for attempt in range(3):
         _announce(direct, "lasting/work", TargetUnavailable(f"no answer, attempt {attempt}"))
     assert len(_events(nomad, "lasting")) == 1
@@ -71,21 +71,21 @@ def test_a_failure_is_recorded_once_per_change_of_state(direct: LiveAdapter, nom
 @pytest.mark.parametrize("outcome", [None, Held(HoldReason("DeploymentActive", "wait")), TargetNotScalable("system")])
 def test_only_a_failed_write_leaves_an_event(direct: LiveAdapter, nomad: NomadServer, outcome: Outcome | None) -> None:
     """A hold is not a failure, and a target that cannot be scaled has no events."""
-    nomad.register(service("silent"))
+    nomad.register(unplaced("silent"))
     _announce(direct, "silent/work", outcome)
     assert _events(nomad, "silent") == []
 
 
 def test_a_dry_run_leaves_no_event(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A dry run changes nothing, including the events."""
-    nomad.register(service("dry"))
+    nomad.register(unplaced("dry"))
     _announce(direct, "dry/work", Proposed(3))
     assert _events(nomad, "dry") == []
 
 
 def test_a_dry_run_is_recorded_when_asked_to(connect: Connect, nomad: NomadServer) -> None:
     """The event has no count, so nothing is scaled, and is recorded once for each size."""
-    nomad.register(service("drier"))
+    nomad.register(unplaced("drier"))
     connection = connect(address=nomad.url, recordDryRun=True)
     for size in (3, 3, 4):
         _announce(connection, "drier/work", Proposed(size))
@@ -100,7 +100,7 @@ def test_a_dry_run_is_recorded_when_asked_to(connect: Connect, nomad: NomadServe
 
 def test_an_announcement_that_fails_is_tried_again(connect: Connect, nomad: NomadServer) -> None:
     """It raises a TargetError and is not counted as recorded."""
-    nomad.register(service("unheard"))
+    nomad.register(unplaced("unheard"))
     with running_faults(nomad.url) as proxy:
         connection = connect(address=proxy.url)
         decision = _decision(connection, "unheard/work", TargetUnavailable("no answer"))

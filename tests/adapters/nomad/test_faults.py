@@ -18,7 +18,7 @@ from autoscaler.errors import (
 from autoscaler.model import Conflict, TargetState
 from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
-from tests.servers.nomad import NomadServer, service
+from tests.servers.nomad import NomadServer, unplaced
 
 pytestmark = pytest.mark.slow
 _FAULTS = {
@@ -39,7 +39,7 @@ _REFUSALS = ("unauthorized", "forbidden", "throttled", "broken", "bad gateway")
 @pytest.fixture
 def at_one(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> Iterator[TargetState]:
     """The state of a job `faulty` at count 1, which must keep that count."""
-    nomad.register(service("faulty"))
+    nomad.register(unplaced("faulty"))
     seen = proxied.state("faulty/work")
     assert seen.replicas == 1
     yield seen
@@ -91,14 +91,12 @@ def test_half_of_a_batch_failing_leaves_the_other_half(
     proxied: LiveAdapter, proxy: Faults, at_one: TargetState, nomad: NomadServer
 ) -> None:
     """A job that cannot be read fails alone, and is read the next time."""
-    nomad.register(service("half"))
-    targets = [proxied.ref("faulty/work"), proxied.ref("half/work")]
+    nomad.register(unplaced("half"))
     proxy.faults.append(Fault("/v1/job/half", 500, "rot", times=1))
-    answer = proxied.adapter.observe(targets, proxied.call())
-    assert isinstance(answer[targets[0]], TargetState)
-    assert isinstance(answer[targets[1]], TargetUnavailable)
-    answer = proxied.adapter.observe(targets, proxied.call())
-    assert isinstance(answer[targets[1]], TargetState)
+    answer = proxied.observe("faulty/work", "half/work")
+    assert isinstance(answer["faulty/work"], TargetState)
+    assert isinstance(answer["half/work"], TargetUnavailable)
+    assert isinstance(proxied.observe("faulty/work", "half/work")["half/work"], TargetState)
 
 
 def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
@@ -107,12 +105,11 @@ def test_jobs_that_a_cycle_had_no_time_for_are_read_in_the_next(
     """A daemon that starts on a large cluster reads some jobs each cycle; jobs that were read do not wait."""
     names = [f"queue-{number}" for number in range(8)]
     for name in names:
-        nomad.register(service(name, count=0))
+        nomad.register(unplaced(name, count=0))
     proxy.faults.append(Fault("/v1/job/queue-", first=lambda: time.sleep(0.4)))
-    targets = [proxied.ref(f"{name}/work") for name in names]
     read = []
     for _ in range(60):
-        answer = proxied.adapter.observe(targets, proxied.call(1.5))
+        answer = proxied.observe(*(f"{name}/work" for name in names), seconds=1.5)
         assert {type(one) for one in answer.values()} <= {TargetState, TargetUnavailable}
         read.append(sum(isinstance(one, TargetState) for one in answer.values()))
         if read[-1] == len(names):
@@ -125,7 +122,7 @@ def test_a_target_deleted_in_the_moment_of_the_write_is_not_found(
     proxied: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:
     """The job is deleted after the last read and before the write."""
-    nomad.register(service("vanished"))
+    nomad.register(unplaced("vanished"))
     seen = proxied.state("vanished/work")
     proxy.faults.append(Fault("POST", first=lambda: nomad.purge("vanished"), times=1))
     assert isinstance(proxied.scale("vanished/work", seen, 3), TargetNotFound)

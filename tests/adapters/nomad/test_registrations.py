@@ -8,7 +8,7 @@ import pytest
 from autoscaler.model import Deployment, TargetState, Written
 from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Faults
-from tests.servers.nomad import NomadServer, deployed, service
+from tests.servers.nomad import NomadServer, deployed, service, unplaced
 
 pytestmark = pytest.mark.slow
 
@@ -23,8 +23,7 @@ def judged(direct: LiveAdapter, job: str) -> TargetState:
 
 def scaled(direct: LiveAdapter, nomad: NomadServer, job: str, **further: Any) -> None:
     """Register a job of one instance, which the adapter scales to three."""
-    nomad.register(service(job, **further))
-    nomad.wait(lambda: not nomad.deploying(job), "end of the deployment")
+    nomad.register(unplaced(job, **further))
     state = judged(direct, job)
     assert deployment(state).before == 0
     assert direct.scale(f"{job}/work", state, 3) == Written(3)
@@ -39,7 +38,7 @@ def deployment(state: TargetState) -> Deployment:
 def test_a_registration_that_resets_the_count_is_told_from_scaling(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Also where a message was recorded, which is a scaling event without a count."""
     scaled(direct, nomad, "reset")
-    nomad.register(service("reset", command="exec sleep 3601"))
+    nomad.register(unplaced("reset", command="exec sleep 3601"))
     nomad.ask("POST", "/v1/job/reset/scale", {"Target": {"Group": "work"}, "Message": "a note"})
     assert "from 3 to 1" in direct.state("reset/work").reset_by  # `check --live` reads once
     state = judged(direct, "reset")
@@ -49,14 +48,14 @@ def test_a_registration_that_resets_the_count_is_told_from_scaling(direct: LiveA
     assert "from 3 to 1" in state.reset_by
     nomad.scale("reset", "work", 2)
     assert judged(direct, "reset").deployment is None
-    nomad.register(service("reset", command="exec sleep 3602"))
+    nomad.register(unplaced("reset", command="exec sleep 3602"))
     again = deployment(judged(direct, "reset"))
     assert (again.before, again.id != found.id) == (2, True)
 
 
 def test_a_registration_is_recognized_after_a_restart(direct: LiveAdapter, connect: Any, nomad: NomadServer) -> None:
     scaled(direct, nomad, "restarted")
-    nomad.register(service("restarted", command="exec sleep 3601"))
+    nomad.register(unplaced("restarted", command="exec sleep 3601"))
     assert deployment(judged(connect(address=nomad.url), "restarted")).before == 3
 
 
@@ -64,7 +63,7 @@ def test_a_registration_that_preserves_the_count_has_it_before_and_after(
     direct: LiveAdapter, nomad: NomadServer
 ) -> None:
     scaled(direct, nomad, "preserved")
-    job = service("preserved", command="exec sleep 3601")
+    job = unplaced("preserved", command="exec sleep 3601")
     nomad.ask("POST", "/v1/jobs", {"Job": job, "PreserveCounts": True})
     state = judged(direct, "preserved")
     assert (state.replicas, deployment(state).before) == (3, 3)
@@ -74,7 +73,7 @@ def test_the_same_file_once_more_is_no_rollback(direct: LiveAdapter, nomad: Noma
     """A pipeline that runs again without a change resets the count as well."""
     scaled(direct, nomad, "again")
     for _ in range(2):
-        nomad.register(service("again"))
+        nomad.register(unplaced("again"))
         state = judged(direct, "again")
         assert (state.replicas, deployment(state).before, deployment(state).rollback) == (1, 3, False)
         assert direct.scale("again/work", state, 3) == Written(3)
@@ -82,7 +81,7 @@ def test_the_same_file_once_more_is_no_rollback(direct: LiveAdapter, nomad: Noma
 
 def test_a_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
     scaled(direct, nomad, "reverted")
-    nomad.register(service("reverted", command="exec sleep 3601"))
+    nomad.register(unplaced("reverted", command="exec sleep 3601"))
     nomad.scale("reverted", "work", 3)
     nomad.ask("POST", "/v1/job/reverted/revert", {"JobID": "reverted", "JobVersion": 0})
     state = judged(direct, "reverted")
@@ -104,7 +103,7 @@ def test_an_automatic_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServ
 def test_a_job_registered_anew_has_no_size_before(direct: LiveAdapter, nomad: NomadServer) -> None:
     scaled(direct, nomad, "anew")
     nomad.purge("anew")
-    nomad.register(service("anew", count=2))
+    nomad.register(unplaced("anew", count=2))
     state = judged(direct, "anew")
     assert (deployment(state).before, state.reset_by) == (0, "")
 
@@ -130,7 +129,7 @@ def test_an_old_registration_costs_nothing(
 ) -> None:
     """A daemon that starts beside a thousand jobs must not read the history of each."""
     scaled(direct, nomad, "old")
-    nomad.register(service("old", command="exec sleep 3601"))
+    nomad.register(unplaced("old", command="exec sleep 3601"))
     call = proxied.call()
     later = type(call)(call.now.fromtimestamp(time.time() + 3700, call.now.tzinfo), call.deadline)
     target = proxied.ref("old/work")
@@ -144,8 +143,8 @@ def test_an_old_registration_costs_nothing(
 def test_two_registrations_between_two_cycles_are_both_told(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The second one finds the count that the first one set, so that alone it would look harmless."""
     scaled(direct, nomad, "twice")
-    nomad.register(service("twice", command="exec sleep 3601"))
-    nomad.register(service("twice", command="exec sleep 3602"))
+    nomad.register(unplaced("twice", command="exec sleep 3601"))
+    nomad.register(unplaced("twice", command="exec sleep 3602"))
     found = deployment(judged(direct, "twice"))
     assert (found.before, [size for _, size in found.earlier]) == (1, [3])
 
@@ -155,7 +154,7 @@ def test_a_write_to_one_group_does_not_hide_the_registration_from_another(
 ) -> None:
     """A job without deployments accepts a count in the cycle that first sees the registration."""
     other = {"Name": "other", "Count": 1}
-    job = service("both")
+    job = unplaced("both")
     job["TaskGroups"].append({**job["TaskGroups"][0], **other})
     nomad.register(job)
     for group in ("work", "other"):
@@ -178,7 +177,7 @@ def test_a_job_that_was_stopped_has_no_size_before(direct: LiveAdapter, nomad: N
     scaled(direct, nomad, "halted")
     nomad.ask("DELETE", "/v1/job/halted")
     direct.look("halted/work")
-    nomad.register(service("halted", command="exec sleep 3601"))
+    nomad.register(unplaced("halted", command="exec sleep 3601"))
     state = judged(direct, "halted")
     assert (state.replicas, deployment(state).before, state.reset_by) == (1, 0, "")
 
@@ -190,7 +189,7 @@ def test_a_file_registered_once_more_after_many_scalings_is_no_rollback(
     scaled(direct, nomad, "often")
     for size in (4, 5, 6, 1, 2, 3):
         nomad.scale("often", "work", size)
-    nomad.register(service("often"))
+    nomad.register(unplaced("often"))
     found = deployment(judged(direct, "often"))
     assert (found.before, found.rollback) == (3, False)
 
@@ -198,7 +197,7 @@ def test_a_file_registered_once_more_after_many_scalings_is_no_rollback(
 def test_an_automatic_revert_to_an_old_version_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
     """It keeps the time of that version, which looks too old to matter."""
     scaled(direct, nomad, "reverts")
-    nomad.register(service("reverts", command="exec sleep 3601"))
+    nomad.register(unplaced("reverts", command="exec sleep 3601"))
     judged(direct, "reverts")
     nomad.ask("POST", "/v1/job/reverts/revert", {"JobID": "reverts", "JobVersion": 0})
     call = direct.call()

@@ -14,7 +14,7 @@ from autoscaler.target import NodeDrain
 from autoscaler.target.contract import AdapterContract
 from tests.adapters.nomad.conftest import Connect, LiveAdapter
 from tests.adapters.nomad.harness import NomadHarness, documented_policy, prepare, with_policy
-from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.nomad import NomadServer, running_nomad, unplaced
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ class Secured:
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with running_nomad(tmp_path_factory.mktemp("secured"), acl=True, tls=True) as server:
         prepare(server)
-        server.register(service("safe"))
+        server.register(unplaced("safe"))
         yield Secured(server, tmp_path_factory.mktemp("tokens"))
 
 

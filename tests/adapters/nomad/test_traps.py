@@ -8,7 +8,7 @@ from autoscaler.errors import TargetError, TargetNotFound, TargetNotScalable, Ta
 from autoscaler.model import Conflict, Held, Hold, Limits, Written
 from tests.adapters.nomad.conftest import LiveAdapter
 from tests.servers.faults import Fault, Faults
-from tests.servers.nomad import NomadServer, deployed, service
+from tests.servers.nomad import NomadServer, deployed, service, unplaced
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_scaling_blocked_due_to_an_active_deployment_is_held(
 
 def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, proxy: Faults, nomad: NomadServer) -> None:
     """Nomad answers HTTP 500. Another client scaled between the read and the write, and its size stays."""
-    nomad.register(service("race"))
+    nomad.register(unplaced("race"))
     seen = proxied.state("race/work")
     proxy.faults.append(Fault("POST .*/scale", first=lambda: nomad.scale("race", "work", 2), times=1))
     outcome = proxied.scale("race/work", seen, 3)
@@ -60,11 +60,11 @@ def test_a_conflicting_job_modify_index_is_a_conflict(proxied: LiveAdapter, prox
 
 def test_the_scaling_min_and_max_are_the_targets_limits(direct: LiveAdapter, nomad: NomadServer) -> None:
     """They narrow the autoscaler's bounds, so that no refused write is tried."""
-    nomad.register(service("bounded", group=_scaling(1, 8)))
+    nomad.register(unplaced("bounded", group=_scaling(1, 8)))
     limits = direct.state("bounded/work").limits
     assert (limits.minimum, limits.maximum) == (1, 8)
     assert "scaling block" in limits.source
-    nomad.register(service("boundless"))
+    nomad.register(unplaced("boundless"))
     assert direct.state("boundless/work").limits == Limits()
 
 
@@ -73,7 +73,7 @@ def test_a_count_outside_the_scaling_min_and_max_is_refused(
     direct: LiveAdapter, nomad: NomadServer, size: int, number: str
 ) -> None:
     """Limits were narrowed since the observation: the refusal has both numbers."""
-    nomad.register(service("refusing", group=_scaling(1, 8)))
+    nomad.register(unplaced("refusing", group=_scaling(1, 8)))
     outcome = direct.scale("refusing/work", direct.state("refusing/work"), size)
     assert isinstance(outcome, TargetRefused)
     assert number in str(outcome)
@@ -82,7 +82,7 @@ def test_a_count_outside_the_scaling_min_and_max_is_refused(
 
 def test_a_group_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The message lists the groups."""
-    nomad.register(service("grouped"))
+    nomad.register(unplaced("grouped"))
     found = direct.look("grouped/wrok")
     assert isinstance(found, TargetNotFound)
     assert "work" in str(found)
@@ -90,7 +90,7 @@ def test_a_group_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: No
 
 def test_a_stopped_job_is_not_scalable(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad accepts a new count with 200 and starts nothing."""
-    nomad.register(service("stopped"))
+    nomad.register(unplaced("stopped"))
     seen = direct.state("stopped/work")
     nomad.ask("DELETE", "/v1/job/stopped")
     found, outcome = direct.look("stopped/work"), direct.scale("stopped/work", seen, 3)
@@ -101,7 +101,6 @@ def test_a_stopped_job_is_not_scalable(direct: LiveAdapter, nomad: NomadServer) 
 
 
 _KINDS: dict[str, dict[str, Any]] = {
-    "system": {"Type": "system"},
     "sysbatch": {"Type": "sysbatch"},
     "periodic": {"Type": "batch", "Periodic": {"Enabled": True, "SpecType": "cron", "Spec": "0 0 1 1 *"}},
     "parameterized": {"Type": "batch", "ParameterizedJob": {"Payload": "optional"}},
@@ -112,21 +111,19 @@ _KINDS: dict[str, dict[str, Any]] = {
 def test_jobs_without_a_count_to_set_are_not_scalable(direct: LiveAdapter, nomad: NomadServer, kind: str) -> None:
     """They fail alone, with the reason; other jobs of the connection are not affected."""
     name = f"kind-{kind}"
-    job = service(name, command="exit 0", **_KINDS[kind])
+    job = unplaced(name, **_KINDS[kind])
     del job["Update"]
     nomad.register(job)
-    nomad.register(service("beside"))
-    targets = [direct.ref(f"{name}/work"), direct.ref("beside/work")]
-    answer = direct.adapter.observe(targets, direct.call())
-    refused = answer[targets[0]]
+    nomad.register(unplaced("beside"))
+    refused, beside = direct.observe(f"{name}/work", "beside/work").values()
     assert isinstance(refused, TargetNotScalable)
     assert kind in str(refused)
-    assert not isinstance(answer[targets[1]], TargetError)
+    assert not isinstance(beside, TargetError)
 
 
 def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Nomad answers HTTP 500 "No path to region". A retry does not help, and other regions continue."""
-    nomad.register(service("regional"))
+    nomad.register(unplaced("regional"))
     here, nowhere = direct.ref("regional/work", region="global"), direct.ref("regional/work", region="nowhere")
     answer = direct.adapter.observe([here, nowhere], direct.call())
     assert isinstance(answer[nowhere], TargetNotFound)
@@ -137,8 +134,8 @@ def test_a_region_that_does_not_exist_is_not_found(direct: LiveAdapter, nomad: N
 def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, nomad: NomadServer) -> None:
     """A request without its namespace would scale the job in `default`."""
     nomad.ask("POST", "/v1/namespace/other", {"Name": "other"})
-    nomad.register(service("twin"))
-    nomad.register(service("twin", count=2, Namespace="other"))
+    nomad.register(unplaced("twin"))
+    nomad.register(unplaced("twin", count=2, Namespace="other"))
     here, there = direct.ref("twin/work"), direct.ref("twin/work", namespace="other")
     answer = direct.adapter.observe([here, there], direct.call())
     assert [getattr(answer[one], "replicas", None) for one in (here, there)] == [1, 2]
@@ -149,15 +146,15 @@ def test_the_same_job_in_two_namespaces_is_two_targets(direct: LiveAdapter, noma
 
 def test_a_policy_in_the_scaling_stanza_is_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Two autoscalers of one group overwrite each other's counts."""
-    nomad.register(service("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
+    nomad.register(unplaced("policy", group=_scaling(1, 8, Policy={"cooldown": "1m"})))
     assert any("Nomad Autoscaler" in warning for warning in direct.state("policy/work").warnings)
-    nomad.register(service("no-policy", group=_scaling(1, 8)))
-    assert not any("policy" in warning for warning in direct.state("no-policy/work").warnings)
+    nomad.register(unplaced("no-policy", group=_scaling(1, 8)))
+    assert not any("Nomad Autoscaler" in warning for warning in direct.state("no-policy/work").warnings)
 
 
 def test_a_job_whose_id_holds_a_slash_is_found(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The name is split at the last slash, and paths quote the id."""
-    nomad.register(service("team/web"))
+    nomad.register(unplaced("team/web"))
     seen = direct.state("team/web/work")
     assert direct.scale("team/web/work", seen, 2) == Written(2)
     assert direct.state("team/web/work").replicas == 2
@@ -209,7 +206,7 @@ def test_a_deployment_of_a_purged_job_holds_no_target(direct: LiveAdapter, nomad
 
 def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The first write changes the job's index; for the second, that is not an outside change."""
-    job = service("pair")
+    job = unplaced("pair")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
     seen = {name: direct.state(name) for name in ("pair/work", "pair/other")}
@@ -218,7 +215,7 @@ def test_two_groups_of_one_job_are_scaled_in_one_cycle(direct: LiveAdapter, noma
 
 def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: LiveAdapter, nomad: NomadServer) -> None:
     """Another client's change must be observed first."""
-    job = service("siblings")
+    job = unplaced("siblings")
     job["TaskGroups"].append({**job["TaskGroups"][0], "Name": "other"})
     nomad.register(job)
     seen = direct.state("siblings/work")
@@ -229,7 +226,7 @@ def test_an_outside_change_to_a_sibling_group_is_a_conflict(direct: LiveAdapter,
 
 def test_the_reason_is_kept_with_the_scaling_event(direct: LiveAdapter, nomad: NomadServer) -> None:
     """`nomad job scaling-events` and the web UI show the reason."""
-    nomad.register(service("told"))
+    nomad.register(unplaced("told"))
     assert direct.scale("told/work", direct.state("told/work"), 2) == Written(2)
     event = nomad.ask("GET", "/v1/job/told/scale")["TaskGroups"]["work"]["Events"][0]
     assert (event["Count"], event["Message"], event["Error"]) == (2, "cpu 90% against 60%", False)
@@ -237,8 +234,7 @@ def test_the_reason_is_kept_with_the_scaling_event(direct: LiveAdapter, nomad: N
 
 def test_unplaced_allocations_are_a_warning(direct: LiveAdapter, nomad: NomadServer) -> None:
     """The operator learns that the cluster lacks capacity."""
-    nowhere = [{"LTarget": "${node.class}", "RTarget": "nowhere", "Operand": "="}]
-    nomad.register(service("homeless", count=2, Constraints=nowhere))
+    nomad.register(unplaced("homeless", count=2))
     state = direct.wait_for("homeless/work", lambda seen: bool(seen.warnings), "to be warned of")
     assert "2 of 2 allocations are not placed" in state.warnings[0]
     assert (state.replicas, state.status_replicas, state.instances) == (2, 0, ())
