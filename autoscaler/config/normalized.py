@@ -5,16 +5,13 @@ miss a section.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
-
-from pydantic import TypeAdapter
 
 from autoscaler.config.connections import OWN_KEYS, Common, refused_keys
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.loader import load_text, sections_of
-from autoscaler.config.problems import Problems
+from autoscaler.config.problems import Problems, adapter_of
 from autoscaler.config.sections import File
 from autoscaler.config.source import read
 from autoscaler.document import Document
@@ -76,14 +73,9 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Diffe
     yield from _differences(before, after, "", ())
 
 
-@cache  # to make one takes longer than to write out a section, and there is a section for each autoscaler
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
 def _plain(section: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
     kind: Any = type(section)
-    plain: dict[str, Any] = _adapter(kind).dump_python(
+    plain: dict[str, Any] = adapter_of(kind).dump_python(
         section, mode="json", by_alias=True, exclude_none=True, exclude=set(exclude)
     )
     return plain

@@ -52,8 +52,9 @@ _LIMITS: Final = {
 _SectionT = TypeVar("_SectionT")
 
 
-@cache
-def _adapter(model: Any) -> TypeAdapter[Any]:
+@cache  # to make one takes longer than to read or write a section, and there is a section for each autoscaler
+def adapter_of(model: Any) -> TypeAdapter[Any]:
+    """Return what reads and writes values of a type."""
     return TypeAdapter(model)
 
 
@@ -81,7 +82,7 @@ class Problems:
         """
         hashable: Any = model
         try:
-            right: _SectionT = _adapter(hashable).validate_python(value, context=scope, by_alias=True, by_name=False)
+            right: _SectionT = adapter_of(hashable).validate_python(value, context=scope, by_alias=True, by_name=False)
         except ValidationError as error:
             self._add_validation(error, model, loc)
             return None

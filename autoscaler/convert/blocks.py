@@ -76,6 +76,16 @@ class MetricBlock:
         return {**self.body, **_given(more)}
 
 
+NO_METRIC: Final = MetricBlock(
+    "External",
+    {"metric": {"name": "none"}},
+    {"type": "AverageValue", "averageValue": 1},
+    UsualQuery("vector(0)"),
+    "a constant: the schedule alone sets the size",
+)
+"""What an autoscaler that has schedules alone is given: each needs a metric."""
+
+
 @dataclass(frozen=True, slots=True)
 class AutoscalerBlock:
     """One autoscaler to write."""

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator
 
 from autoscaler.config.problems import Problems
 from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock
+from autoscaler.errors import QuantityError
 from autoscaler.fields.find_values import Loc
+from autoscaler.quantity import parse_exact
 from autoscaler.target import load
 
 NO_ADAPTER: Final = "CHANGE-ME"
@@ -93,6 +96,17 @@ def _as_text(value: Any) -> Any:
 
 AnyText: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
 """A text, also where it is written without quotes, so that YAML or JSON has a number or a truth value."""
+
+
+def number_of(what: str, text: str) -> Fraction:
+    """Return the number of at least 0 in a text. Raises ValueError, which names `what` it is."""
+    try:
+        number = parse_exact(text)
+    except QuantityError:
+        number = Fraction(-1)
+    if number < 0:
+        raise ValueError(f"{what} is {text[:MAX_NAME]!r}; write a number of at least 0")
+    return number
 
 
 def plain_cron(text: str) -> str:

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from autoscaler.convert.blocks import MetricBlock, Source, UsualQuery, usual_query
-from autoscaler.convert.imported import MAX_NAME, Destination, Found, plain_cron
+from autoscaler.convert.imported import MAX_NAME, Destination, Found, number_of, plain_cron
 from autoscaler.convert.keda_exporters import EXPORTERS, Exported, exported
 from autoscaler.convert.keda_fields import Spec, Trigger
-from autoscaler.errors import QuantityError
-from autoscaler.quantity import format_quantity, parse_exact
+from autoscaler.quantity import format_quantity
 
 _HPA_PERIOD_SECONDS: Final = 15
 """How often the HPA that KEDA makes asks for its metrics."""
@@ -82,14 +81,7 @@ def _required(trigger: Trigger, key: str) -> str:
 
 def _number(trigger: Trigger, key: str) -> int:
     """Return a number in thousandths, truncated as KEDA does."""
-    text = _required(trigger, key)
-    try:
-        milli = math.floor(parse_exact(text) * 1000)
-    except QuantityError:
-        milli = -1
-    if milli < 0:
-        raise ValueError(f"metadata.{key} is {text[:MAX_NAME]!r}; write a number of at least 0")
-    return milli
+    return math.floor(number_of(f"metadata.{key}", _required(trigger, key)) * 1000)
 
 
 def _unread(trigger: Trigger) -> Iterator[str]:

@@ -4,6 +4,7 @@ Source: developer.hashicorp.com/nomad/tools/autoscaling (policy, schedule, inter
 Nomad Autoscaler's policy/ and plugins/builtin/. Blocks of HCL are lists in Nomad's API.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +13,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from autoscaler.config.problems import Problems
-from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
-from autoscaler.convert.imported import MAX_NAME, Destination, Found, Imported, plain_cron, read_model
+from autoscaler.convert.blocks import NO_METRIC, AutoscalerBlock, MetricBlock, UsualQuery, name_of, nomad_queries
+from autoscaler.convert.imported import MAX_NAME, Destination, Found, Imported, number_of, plain_cron, read_model
 from autoscaler.convert.nomad_fields import Check, Policy, PolicyBody, Schedule
 from autoscaler.convert.series import plain_number
-from autoscaler.errors import QuantityError
 from autoscaler.fields.find_values import Loc
-from autoscaler.quantity import format_duration, format_quantity, parse_exact, parse_quantity
+from autoscaler.quantity import format_duration, format_quantity
 
 _MAX_WINDOW: Final = timedelta(hours=1)
 _MAX_PERIOD: Final = timedelta(minutes=30)
@@ -156,8 +156,7 @@ def _converted(policy: Policy, parts: tuple[str, str], loc: Loc, problems: Probl
         problems.add(at, f"has no check that can be converted{why}")
         return None
     if not found.metrics:
-        hint = "a constant: the schedule alone sets the size"
-        found.metrics.append(_external("none", "vector(0)", 1000, "AverageValue", hint))
+        found.metrics.append(NO_METRIC)
     return found
 
 
@@ -196,7 +195,7 @@ def _convert(what: str, check: Check, parts: tuple[str, str], maximum: int, foun
         found.steps.append(
             {key: step for key in _STEPS if options.get(key) and (step := _number(options, key) // 1000)}
         )
-        found.tolerances.append(0.0 if strategy == "pass-through" else _ratio(options.get("threshold") or _THRESHOLD))
+        found.tolerances.append(_tolerance(strategy, options))
         if check.source == "nomad-apm":
             found.metrics.append(_usage(check.query, _number(options, "target"), parts))
             found.todo.append(f"{what}: check its query")
@@ -258,23 +257,13 @@ def _left_out(strategy: str, options: Mapping[str, str], check: Check) -> str:
 
 def _number(options: Mapping[str, str], key: str) -> int:
     """Return a number in thousandths."""
-    try:
-        milli = parse_quantity(options.get(key, ""))
-    except QuantityError:
-        milli = -1
-    if milli < 0:
-        raise ValueError(f"{key} is {options.get(key, '')[:MAX_NAME]!r}; write a number of at least 0")
-    return milli
+    return math.ceil(number_of(key, options.get(key, "")) * 1000)
 
 
-def _ratio(text: str) -> float:
-    try:
-        found = float(parse_exact(text))
-    except (QuantityError, OverflowError):
-        found = -1.0
-    if found < 0:
-        raise ValueError(f"threshold is {text[:MAX_NAME]!r}; write a number of at least 0")
-    return found
+def _tolerance(strategy: str, options: Mapping[str, str]) -> float:
+    if strategy == "pass-through":
+        return 0.0
+    return float(number_of("threshold", options.get("threshold") or _THRESHOLD))
 
 
 def _external(name: str, expr: str, goal: int, kind: str, hint: str) -> MetricBlock:

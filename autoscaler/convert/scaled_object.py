@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from autoscaler.config.problems import Problems
-from autoscaler.convert.blocks import AutoscalerBlock, MetricBlock, UsualQuery
+from autoscaler.convert.blocks import NO_METRIC, AutoscalerBlock, MetricBlock
 from autoscaler.convert.hpa import Metadata
 from autoscaler.convert.import_hpa import guesses
 from autoscaler.convert.imported import MAX_NAME, Destination, Found, Imported, read_model, without_nulls
@@ -49,9 +49,7 @@ def read_scaled_object(
             known = ", ".join([*IMPORTED, *EXPORTED])
             problems.add((*loc, "spec", "triggers"), f"has no trigger that can be imported; {known} can")
             return ()
-        hint = "a constant: the schedule alone sets the size"
-        goal = {"type": "AverageValue", "averageValue": 1}
-        found.metrics.append(MetricBlock("External", {"metric": {"name": "none"}}, goal, UsualQuery("vector(0)"), hint))
+        found.metrics.append(NO_METRIC)
     elif idles and all(metric.type != "External" for metric in found.metrics):
         minimum, idles = max(minimum, 1), False
         found.todo.append(f"minReplicas is {minimum}: no trigger can ask for instances at 0")

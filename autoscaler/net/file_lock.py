@@ -5,7 +5,11 @@ import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Final, Self
+
+from autoscaler.net.files import open_or_create
+
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class HeldError(Exception):
@@ -33,7 +37,8 @@ class FileLock:
     def take(cls, path: Path, mode: int) -> Self:
         """Return the held file, created with `mode` if absent. Raises HeldError, OSError."""
         with contextlib.ExitStack() as undo:
-            file = undo.enter_context(os.fdopen(_opened(path, mode), "a+", encoding="ascii", errors="replace"))
+            handle = open_or_create(path, _FLAGS, mode)
+            file = undo.enter_context(os.fdopen(handle, "a+", encoding="ascii", errors="replace"))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -64,16 +69,3 @@ def is_at(path: Path, known: os.stat_result) -> bool:
         return os.path.samestat(path.stat(), known)
     except OSError:
         return False
-
-
-def _opened(path: Path, mode: int) -> int:
-    """Open the file without following a link. One that root creates gets its folder's owner, who takes it later."""
-    how = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        handle = os.open(path, how | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        return os.open(path, how)
-    if os.geteuid() == 0:
-        folder = path.parent.stat()
-        os.fchown(handle, folder.st_uid, folder.st_gid)
-    return handle

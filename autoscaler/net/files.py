@@ -68,6 +68,22 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> 
         sync(path.parent)
 
 
+def open_or_create(path: Path, how: int, mode: int) -> int:
+    """Return a descriptor of the file, which is created with `mode` if absent. Raises OSError.
+
+    `how`: the flags to open it with. A file that root creates in the service's folder gets the folder's owner, because
+    the service must open it later.
+    """
+    try:
+        handle = os.open(path, how | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        return os.open(path, how | os.O_CREAT, mode)
+    if os.geteuid() == 0:  # only a new file is certain to be in this folder and no link
+        folder = path.parent.stat()
+        os.fchown(handle, folder.st_uid, folder.st_gid)
+    return handle
+
+
 def unwritable(path: Path) -> str | None:
     """Return why the folder prevents writing a file at `path`, and the remedy; None: no problem is known."""
     folder = path.parent

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from autoscaler.errors import StateError
+from autoscaler.net.files import open_or_create
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
@@ -68,19 +69,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def open_private(path: Path) -> int:
-    """Return a descriptor of the file to read and append. Creates it if absent, for this user only. Raises OSError.
-
-    A file that root creates in the service's folder gets the folder's owner, because the service must open it later.
-    """
+    """Return a descriptor of the file to read and append. Creates it if absent, for this user only. Raises OSError."""
     how = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        handle = os.open(path, how | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        handle = os.open(path, how | os.O_CREAT, 0o600)
-    else:  # only a new file is certain to be in this folder and no link
-        if os.geteuid() == 0:
-            folder = path.parent.stat()
-            os.fchown(handle, folder.st_uid, folder.st_gid)
+    handle = open_or_create(path, how, 0o600)
     with suppress(OSError):  # another user's file that this user may write
         os.fchmod(handle, 0o600)
     return handle

@@ -23,7 +23,7 @@ def numbered(grid: Grid) -> RangeResult:
 
 @dataclass
 class FakePrometheus:
-    """Implements `fetching.Server`."""
+    """What `Fetcher` asks of a Prometheus."""
 
     clock: FakeClock
     answer: Callable[[Grid], RangeResult | QueryFailure] = numbered

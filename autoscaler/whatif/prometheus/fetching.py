@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from autoscaler.clock import Clock
 from autoscaler.errors import PastError
 from autoscaler.observe.failure import QueryFailure
 from autoscaler.observe.plan import Question
 from autoscaler.observe.planner.outcome import Outcome
+from autoscaler.observe.prometheus import Prometheus
 from autoscaler.observe.ranges import Grid, RangeResult
 from autoscaler.observe.result import QueryResult
 
@@ -17,13 +18,6 @@ BLOCK: Final = 128
 """Steps of one query. A small query delays live ones less, and the answer to a fleet's shared query stays small."""
 _LONG: Final = 3600.0
 """Seconds until the deadline of a query; the source's own timeout is shorter."""
-
-
-class Server(Protocol):
-    """A Prometheus; `observe.Prometheus` implements it."""
-
-    def range(self, expr: str, grid: Grid, deadline: float) -> RangeResult | QueryFailure:
-        """A range query."""
 
 
 class Block(NamedTuple):
@@ -58,7 +52,7 @@ class Recording(NamedTuple):
 class Fetcher:
     """Fetches from any number of Prometheus servers, one query after another."""
 
-    def __init__(self, servers: Mapping[str, Server], clock: Clock) -> None:
+    def __init__(self, servers: Mapping[str, Prometheus], clock: Clock) -> None:
         self._servers, self._clock = servers, clock
 
     def now(self) -> datetime:

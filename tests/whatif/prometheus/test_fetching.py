@@ -1,6 +1,7 @@
 """How answers of a long time are fetched."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ WEEK = 40_320
 
 
 def fetched(server: FakePrometheus, asked: Grid) -> Recording:
-    return Fetcher({"default": server}, server.clock).fetch([LOAD], asked)[LOAD]
+    servers: dict[str, Any] = {"default": server}
+    return Fetcher(servers, server.clock).fetch([LOAD], asked)[LOAD]
 
 
 def test_a_week_is_some_hundred_queries_below_the_limit_of_points() -> None:
