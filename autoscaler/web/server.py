@@ -221,5 +221,9 @@ def _listen(address: str) -> socket.socket:
         else:
             cause = f"cannot be listened on: {error.strerror or error}; correct --web.listen-address"
         raise ListenError(f"the address {address} {cause}") from None
+    # accepted sockets inherit the options
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)
+    listening.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # else a body waits for its headers' acknowledgement
     return listening

@@ -1,9 +1,11 @@
 """Raw TCP clients, and the answers that they get."""
 
+import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -24,6 +26,17 @@ def client(served: Served, source: str = "127.0.0.1", receive_bytes: int = 0) ->
         opened.bind((source, 0))
         opened.connect((place.hostname, place.port))
         yield opened
+
+
+def accepted_from(address: tuple[str, int]) -> Iterator[socket.socket]:
+    """Yield this process's end of each connection with a client's address."""
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            with socket.socket(fileno=os.dup(int(link.name))) as found:
+                if found.getpeername() == address:
+                    yield found
+        except OSError:  # a file, a listening socket, or closed by now
+            continue
 
 
 def everything(opened: socket.socket) -> bytes:

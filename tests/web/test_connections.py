@@ -18,6 +18,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 from tests.web.clients import (
     GET,
     LARGE,
+    accepted_from,
     answer,
     client,
     everything,
@@ -44,6 +45,20 @@ def certified(tmp_path: Path) -> Path:
     config = tmp_path / "web.yaml"
     config.write_text(tls(Authority(tmp_path)))
     return config
+
+
+def test_an_answer_s_body_does_not_wait_until_the_client_has_acknowledged_its_headers(served: Served) -> None:
+    """Nagle's algorithm would hold it back for the 40 ms that Linux delays an acknowledgement.
+
+    asyncio switches it off by itself only for a socket that was made with the protocol's number.
+    """
+    with client(served) as asking:
+        answer(asking)
+        options = [
+            each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted_from(asking.getsockname())
+        ]
+    assert len(options) == 1
+    assert options[0]
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-", UNFINISHED])
