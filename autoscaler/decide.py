@@ -152,7 +152,7 @@ class _RuleCycle(Cycle, Asked):
     def decision(self, controller: Controller, wanted: Wanted, *, held: bool) -> Decision:
         """Return the decision with the events and conditions of the rules, and with what they remember next."""
         plan, known = self.plan, self.history.rules.of
-        memories = dict[str, Struct | bytes]()
+        memories: dict[str, Struct | bytes] = {}
         for name, each in self.said.items():
             controller.events += each.events
             if each.memory is not None:

@@ -287,7 +287,9 @@ class Controller:
         behavior, window = scaler.behavior, down_window(scaler)
         recommendations = (*known.recommendations, *self._recommendations)
         recommended = within_recommended(proposal, bounds)
-        proposal = recommended.after
+        if recommended is not None:
+            self.trace.append(recommended)
+            proposal = recommended.after
         if current > bounds.maximum.size:  # such a maximum is reached step by step
             bounds = Bounds(bounds.minimum, Bound(current, "the current size", bounds.maximum.source))
         if behavior is None:
@@ -304,10 +306,11 @@ class Controller:
             message = goal.message
         self._recommendations.append(Recommendation(proposal, now))
         self.conditions.set(_ABLE, True, stabilized.reason, MESSAGES[stabilized.reason])
-        cuts = [step for step in (recommended, limited) if step.before != step.after]
-        step = cuts[-1] if cuts else limited
-        self.conditions.set(_LIMITED, bool(cuts), step.reason, f"{MESSAGES.get(step.reason, message)}: {step.detail}")
-        self.trace += (*cuts[: recommended in cuts], stabilized, limited)
+        cut = limited if limited.before != limited.after else recommended
+        step = cut or limited
+        text = f"{MESSAGES.get(step.reason, message)}: {step.detail}"
+        self.conditions.set(_LIMITED, cut is not None, step.reason, text)
+        self.trace += (stabilized, limited)
         return limited.after
 
     def _bounds_conflict(self, current: int, bounds: Bounds) -> Wanted:

@@ -68,22 +68,23 @@ def groups_of(
 
     `set_aside`: running instances whose samples do not count.
     """
-    options, instances = scaler.options, state.instances
+    options, instances, names_aside = scaler.options, state.instances, set_aside.names
     # samples of starting instances show start-up work
     is_cpu = metric.name == "cpu" and metric.type is not MetricType.PODS
     values: dict[str, int] = {}
-    ready = measured = 0
+    ready = 0
     not_ready: list[Instance] = []
     missing: list[Instance] = []
     aside: list[Instance] = []
     ignored: list[Instance] = []
     for instance in instances:
-        sample = samples.get(instance.name)
+        name = instance.name
+        sample = samples.get(name)
         if instance.deleting or instance.phase is _FAILED:
             ignored.append(instance)
         elif instance.phase is _PENDING:
             not_ready.append(instance)
-        elif instance.name in set_aside.names:
+        elif name in names_aside:
             aside.append(instance)
         elif sample is None:
             missing.append(instance)
@@ -91,8 +92,8 @@ def groups_of(
             not_ready.append(instance)
         else:
             ready += instance.weight
-            measured += 1
-            values[instance.name] = sample.value
+            values[name] = sample.value
+    measured = len(values)
     if len(values) != len(samples):  # HPA counts samples of pods that it does not know
         known = {instance.name for instance in instances}
         values |= {name: sample.value for name, sample in samples.items() if name not in known}

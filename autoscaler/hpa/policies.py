@@ -28,13 +28,16 @@ def own_bounds(minimum: int, maximum: int) -> Bounds:
     return Bounds(Bound(minimum, "minReplicas"), Bound(maximum, "maxReplicas"))
 
 
-def within_recommended(desired: int, bounds: Bounds) -> Step:
-    """Return the step that brings a proposal of the metrics within the bounds that also bound recommendations."""
+def within_recommended(desired: int, bounds: Bounds) -> Step | None:
+    """Return the step that brings a proposal of the metrics within the bounds that also bound recommendations.
+
+    None: the proposal is within them.
+    """
     if bounds.maximum.recommended and desired > bounds.maximum.size:
         return too_many(desired, bounds.maximum)
     if bounds.minimum.recommended and desired < bounds.minimum.size:
         return too_few(desired, bounds.minimum)
-    return _within(desired, bounds)
+    return None
 
 
 def too_few(desired: int, minimum: Bound) -> Step:
@@ -103,7 +106,8 @@ def _reachable(
     """Return how far the policies of one direction let the size go now."""
     if rules.select_policy is SelectPolicy.DISABLED:
         return current
-    sign, limits = 1 if rising else -1, list[int]()
+    sign = 1 if rising else -1
+    limits: list[int] = []
     for policy in rules.policies:
         start = _period_start(current, ups, downs, now - policy.period)
         if policy.type is PolicyType.PODS:

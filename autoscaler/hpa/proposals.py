@@ -200,15 +200,19 @@ def _per_instance(
         detail=proposal.detail,
         ready=groups.ready,
         measured=groups.measured if weights else None,
-        not_ready=tuple([instance.name for instance in groups.not_ready]),
-        missing=tuple([instance.name for instance in groups.missing]),
-        aside=tuple([instance.name for instance in groups.aside]),
-        ignored=tuple([instance.name for instance in groups.ignored]),
+        not_ready=_names(groups.not_ready),
+        missing=_names(groups.missing),
+        aside=_names(groups.aside),
+        ignored=_names(groups.ignored),
         unmatched=reading.unmatched,
         dropped=reading.dropped,
         more_unmatched=reading.more_unmatched,
     )
     return Measured(outcome, proposal.demand)
+
+
+def _names(instances: Sequence[Instance]) -> tuple[str, ...]:
+    return tuple([instance.name for instance in instances]) if instances else ()
 
 
 def _all_aside(groups: Groups) -> str:

@@ -124,7 +124,7 @@ class Cycle(ABC):
         target = observed.target
         self.state: TargetState | None = target if isinstance(target, TargetState) else None
         """None: the target could not be read; then only time passes."""
-        self.said = dict[str, Said]()
+        self.said: dict[str, Said] = {}
         """What the rules before have said, by name."""
         self.set_aside: SetAside = NOTHING_ASIDE
         """The instances whose samples do not count in this cycle, once the metrics are measured."""
