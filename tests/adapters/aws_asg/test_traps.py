@@ -146,6 +146,14 @@ def test_pending_is_not_ready_until_the_launch_hook_lets_it_in(cloud: Cloud, con
     assert (one.phase, one.ready, one.detail) == (Phase.RUNNING, True, "")
 
 
+def test_more_instances_than_desired_are_all_counted(cloud: Cloud, connection: LiveAdapter) -> None:
+    """Capacity Rebalancing launches the replacement of a Spot instance before the one at risk is ended."""
+    cloud.create("spot", 4, CapacityRebalance=True)
+    cloud.server.groups()["spot"].replace_at_risk()
+    state = connection.state("spot")
+    assert (state.replicas, state.status_replicas, len(state.instances)) == (4, 5, 5)
+
+
 def test_terminating_is_deleting_and_counts_no_more(cloud: Cloud, connection: LiveAdapter) -> None:
     """Its samples are ignored, like those of a terminating pod."""
     cloud.create("leaving", 2)
