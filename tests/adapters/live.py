@@ -83,6 +83,14 @@ class Live(Generic[_A]):
             return error
         return outcome
 
+    def try_write(self, name: str) -> str | TargetError:
+        """Return the answer of the write test, or the error that is raised."""
+        try:
+            answer: str = self.adapter.try_write(self.ref(name), self.call())
+        except TargetError as error:
+            return error
+        return answer
+
 
 class LiveHarness(Harness):
     """A back end that is reached at a URL."""
