@@ -22,7 +22,7 @@ from tests.adapters.nomad.harness import documented_policy
 from tests.servers.faults import Fault, Faults, running_faults
 from tests.servers.nomad import NomadServer, running_nomad
 from tests.servers.nomad_nodes import FAST_HEARTBEATS, Node, running_node
-from tests.servers.nomad_web import balanced, web_job
+from tests.servers.nomad_web import web_job
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
@@ -109,27 +109,6 @@ def faults(cluster: Cluster) -> Iterator[Faults]:
 @pytest.fixture
 def proxied_drainer(connect: Connect, cluster: Cluster, faults: Faults) -> Drainer:
     return Drainer(connect(address=faults.url, tokenFile=str(cluster.token)))
-
-
-def test_a_drain_is_done_when_its_allocations_have_left_and_no_request_is_lost(
-    cluster: Cluster, drainer: Drainer
-) -> None:
-    """The other node gets them. Each serves on after it was told to leave, for as long as a busy balancer needs."""
-    cluster.web("shop", 15)
-    (leaving,) = cluster.first.running("shop")
-    with balanced(cluster.server, "shop", 2) as balancer:
-        begun = time.monotonic()
-        while (found := drainer.of(cluster.first)) is not NodeDrain.DONE:
-            assert found is NodeDrain.DRAINING
-            time.sleep(0.1)
-        took = time.monotonic() - begun
-        assert not cluster.first.running("shop")
-        cluster.server.wait(lambda: len(balancer.ports) == 2 and leaving not in balancer.ports, "second server")
-    assert took >= 15
-    assert len(cluster.second.running("shop")) == 2
-    assert balancer.lost == []
-    assert balancer.served[leaving]
-    assert cluster.first.read()["LastDrain"]["Meta"]["autoscaler_instance"] == "i-0a"
 
 
 def test_another_caller_follows_a_drain(cluster: Cluster, drainer: Drainer, connect: Connect) -> None:
