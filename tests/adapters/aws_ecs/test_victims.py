@@ -8,7 +8,7 @@ import pytest
 from autoscaler.errors import TargetNotWritten, TargetRefused
 from autoscaler.model import Held, Written
 from tests.adapters.aws_ecs.conftest import Cloud, Connect, LiveAdapter
-from tests.servers.faults import Fault
+from tests.servers.faults import says
 
 pytestmark = pytest.mark.slow
 _PROTECT = "UpdateTaskProtection"
@@ -160,8 +160,8 @@ def test_a_task_that_cannot_be_protected_costs_the_scale_in(cloud: Cloud, connec
     """Without protection ECS might end it in the place of the victim."""
     cloud.create("shop/web", 3)
     state, before = connection.state("shop/web"), ids(cloud, "shop/web")
-    answer = '{"protectedTasks": [], "failures": [{"arn": "task/1", "reason": "TASK_NOT_VALID", "detail": "alone"}]}'
-    cloud.server.faults.faults.append(Fault(_PROTECT, 200, answer, "application/x-amz-json-1.1"))
+    failed = {"arn": "task/1", "reason": "TASK_NOT_VALID", "detail": "alone"}
+    cloud.server.faults.faults.append(says(_PROTECT, {"protectedTasks": [], "failures": [failed]}))
     outcome = connection.scale("shop/web", state, 2, victims=tuple(before))
     assert isinstance(outcome, TargetRefused)
     assert "AWS does not protect task task/1 for `victims`: TASK_NOT_VALID, alone" in str(outcome)
@@ -173,8 +173,7 @@ def test_an_answer_without_a_task_costs_the_scale_in(cloud: Cloud, connection: L
     """The task may be unprotected, so that ECS might end it in the place of the victim."""
     cloud.create("shop/web", 3)
     state, before = connection.state("shop/web"), ids(cloud, "shop/web")
-    answer = '{"protectedTasks": [], "failures": []}'
-    cloud.server.faults.faults.append(Fault(action, 200, answer, "application/x-amz-json-1.1"))
+    cloud.server.faults.faults.append(says(action, {"protectedTasks": [], "failures": []}))
     outcome = connection.scale("shop/web", state, 2, victims=tuple(before))
     assert isinstance(outcome, TargetNotWritten)
     assert "the answer lacks what AWS documents" in str(outcome)
@@ -185,12 +184,9 @@ def test_a_task_that_ended_meanwhile_costs_nothing(cloud: Cloud, connection: Liv
     """AWS counts it as missing. ECS has one task less to end."""
     cloud.create("shop/web", 3)
     state, before = connection.state("shop/web"), ids(cloud, "shop/web")
-    missing = ", ".join(f'{{"arn": "{arn}", "reason": "MISSING"}}' for arn in arns(cloud, "shop/web", before[:1]))
-    there = ", ".join(
-        f'{{"taskArn": "{arn}", "protectionEnabled": false}}' for arn in arns(cloud, "shop/web", before[1:])
-    )
-    answer = f'{{"protectedTasks": [{there}], "failures": [{missing}]}}'
-    cloud.server.faults.faults.append(Fault("GetTaskProtection", 200, answer, "application/x-amz-json-1.1"))
+    missing = [{"arn": arn, "reason": "MISSING"} for arn in arns(cloud, "shop/web", before[:1])]
+    there = [{"taskArn": arn, "protectionEnabled": False} for arn in arns(cloud, "shop/web", before[1:])]
+    cloud.server.faults.faults.append(says("GetTaskProtection", {"protectedTasks": there, "failures": missing}))
     assert connection.scale("shop/web", state, 2, victims=tuple(before)) == Written(2)
     assert set(protected(cloud, "shop/web")) == set(before[1:])
 
