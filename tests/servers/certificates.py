@@ -1,6 +1,7 @@
 """A certificate authority for TLS tests."""
 
 import ipaddress
+import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,12 @@ class Pair:
 
     cert: Path
     key: Path
+
+    def server_context(self) -> ssl.SSLContext:
+        """Return the context of a server with this certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.cert, self.key)
+        return context
 
 
 class Authority:

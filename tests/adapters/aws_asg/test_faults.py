@@ -6,6 +6,7 @@ In each case the adapter writes no size and raises only TargetError.
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -77,10 +78,6 @@ def at_one(cloud: Cloud, connection: LiveAdapter) -> Iterator[TargetState]:
     assert cloud.desired("faulty") == 1
 
 
-def _copy(fault: Fault, pattern: str) -> Fault:
-    return Fault(pattern, fault.status, fault.body, fault.content_type, fault.delay_seconds, fault.trickle_seconds)
-
-
 @pytest.mark.parametrize("name", _FAULTS)
 def test_a_fault_of_a_read_is_reported_as_what_it_is(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
@@ -90,7 +87,7 @@ def test_a_fault_of_a_read_is_reported_as_what_it_is(
     When the read before a write fails, nothing is written, and the outcome says so.
     """
     fault, expected, said = _FAULTS[name]
-    cloud.server.faults.faults.append(_copy(fault, "DescribeAutoScalingGroups"))
+    cloud.server.faults.faults.append(replace(fault, pattern="DescribeAutoScalingGroups"))
     found, outcome = connection.look("faulty"), connection.scale("faulty", at_one, 3)
     assert isinstance(found, expected), found
     assert said in str(found)
@@ -108,7 +105,7 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
     fault, expected, _ = _FAULTS[name]
     if expected is TargetUnavailable and name not in _UNKNOWN:
         expected = TargetNotWritten
-    cloud.server.faults.faults.append(_copy(fault, "SetDesiredCapacity"))
+    cloud.server.faults.faults.append(replace(fault, pattern="SetDesiredCapacity"))
     outcome = connection.scale("faulty", at_one, 3)
     assert isinstance(outcome, expected), outcome
     assert connection.state("faulty").replicas == 1
@@ -184,7 +181,7 @@ def test_a_slow_server_is_left_at_the_deadline(
     cloud: Cloud, connection: LiveAdapter, at_one: TargetState, name: str
 ) -> None:
     """Each byte of a slow answer arrives in time; the whole answer never does."""
-    cloud.server.faults.faults.append(_copy(_SLOW[name], "Describe"))
+    cloud.server.faults.faults.append(replace(_SLOW[name], pattern="Describe"))
     began = time.monotonic()
     found = connection.look("faulty", _DEADLINE_SECONDS)
     assert time.monotonic() - began < _DEADLINE_SECONDS + _LATE_SECONDS
@@ -234,7 +231,7 @@ def test_a_transient_fault_is_retried_within_the_call(
 
 def test_the_connection_works_again_after_a_fault(cloud: Cloud, connection: LiveAdapter, at_one: TargetState) -> None:
     """The rest of an aborted answer must not count as the next one."""
-    cloud.server.faults.faults.append(_copy(_SLOW["trickling"], "Describe"))
+    cloud.server.faults.faults.append(replace(_SLOW["trickling"], pattern="Describe"))
     assert isinstance(connection.look("faulty", 0.5), TargetError)
     cloud.server.faults.faults.clear()
     assert connection.state("faulty").replicas == 1

@@ -1,20 +1,15 @@
 """Credentials, permissions and secrets."""
 
-import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from werkzeug.serving import make_server
 
 from autoscaler.errors import AdapterError, TargetForbidden, TargetNotFound, TargetUnavailable
 from autoscaler.model import Held, TargetRef, Written
 from tests.adapters.aws.connecting import least_policy
 from tests.adapters.aws_asg.conftest import KEYS, Cloud, Connect
-from tests.servers.certificates import Authority, Pair
+from tests.servers.certificates import Authority
+from tests.servers.scripted import answering, scripted
 
 pytestmark = pytest.mark.slow
 _ROLE = "arn:aws:iam::123456789012:role/autoscaler"
@@ -128,31 +123,13 @@ def test_a_ca_bundle_of_ones_own_is_trusted_and_no_other(
 ) -> None:
     """AWS_CA_BUNDLE applies as for every AWS tool, for a private endpoint or an inspecting proxy."""
     authority = Authority(tmp_path)
-    with _empty_region(authority.sign("server", "127.0.0.1")) as url:
+    result = "<DescribeAutoScalingGroupsResult><AutoScalingGroups/></DescribeAutoScalingGroupsResult>"
+    empty = answering(f"<DescribeAutoScalingGroupsResponse>{result}</DescribeAutoScalingGroupsResponse>".encode())
+    with scripted(empty, authority.sign("server", "127.0.0.1").server_context()) as region:
+        url = f"https://127.0.0.1:{region.port}"
         stranger = connect(endpointUrl=url).look("any")
         monkeypatch.setenv("AWS_CA_BUNDLE", str(authority.ca))
         trusted = connect(endpointUrl=url).look("any")
     assert isinstance(stranger, TargetUnavailable)
     assert "certificate" in str(stranger)
     assert isinstance(trusted, TargetNotFound)
-
-
-@contextmanager
-def _empty_region(pair: Pair) -> Iterator[str]:
-    """An HTTPS server without groups."""
-    result = "<DescribeAutoScalingGroupsResult><AutoScalingGroups/></DescribeAutoScalingGroupsResult>"
-    content = f"<DescribeAutoScalingGroupsResponse>{result}</DescribeAutoScalingGroupsResponse>".encode()
-
-    def answer(_: Any, start: Any) -> list[bytes]:
-        start("200 OK", [("Content-Type", "text/xml"), ("Content-Length", str(len(content)))])
-        return [content]
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.cert, pair.key)
-    server = make_server("127.0.0.1", 0, answer, threaded=True, ssl_context=context)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield f"https://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()

@@ -74,16 +74,6 @@ def test_another_error_is_the_answer(two: LiveAdapter, proxy: Faults, fault: Fau
     assert proxy.count() > asked
 
 
-def test_an_observation_is_of_one_agent(two: LiveAdapter, proxy: Faults) -> None:
-    """When its last request fails, everything is read again at the other address."""
-    proxy.faults.append(Fault("/v1/allocations", 503, "gone"))
-    assert two.state("two/work").replicas == 1
-    seen = proxy.count()
-    assert seen > 1
-    assert two.state("two/work").replicas == 1
-    assert proxy.count() == seen
-
-
 def test_a_write_whose_connection_fails_is_sent_to_the_next_address(
     two: LiveAdapter, proxy: Faults, nomad: NomadServer
 ) -> None:

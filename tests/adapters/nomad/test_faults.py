@@ -5,6 +5,7 @@ In each case the adapter writes no size and raises only TargetError.
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_a_write_that_fails_is_reported_as_what_it_is(
     """The read succeeds and the write fails. Nomad performs none that it throttles, or that finds no leader."""
     fault, expected, said = _FAULTS[name]
     expected = TargetNotWritten if name in ("throttled", "broken") else expected
-    proxy.faults.append(Fault("POST", fault.status, fault.body, fault.content_type))
+    proxy.faults.append(replace(fault, pattern="POST"))
     outcome = proxied.scale("faulty/work", at_one, 3)
     assert isinstance(outcome, expected), outcome
     assert said in str(outcome)
