@@ -151,6 +151,18 @@ def test_after_a_minute_nothing_of_it_counts() -> None:
     assert (of.ended("a"), of.unanswered("a"), of.has("a", "1")) == (frozenset(), None, False)
 
 
+@pytest.mark.parametrize("step", [3600, -3600])
+def test_a_wall_clock_that_is_set_changes_no_minute(step: float) -> None:
+    """AWS's clock is not set with it."""
+    clock = FakeClock()
+    of = writes(ForgetfulMemory(), clock)
+    of.accepted("a", "1", 1, 3)
+    clock.step(step)
+    assert of.size("a", 1) == 3
+    clock.advance(BELIEVED_FOR.total_seconds())
+    assert of.size("a", 1) == 1
+
+
 def test_old_writes_do_not_delay_a_later_one() -> None:
     """A thousand groups are scaled at once. A minute later, a write is one commit like any other."""
     memory, clock = Counting(), FakeClock()

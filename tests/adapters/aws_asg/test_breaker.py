@@ -69,6 +69,23 @@ def test_the_breaker_allows_one_try_after_retry_after(cloud: Cloud, connect: Con
     assert cloud.desired("again") == 3
 
 
+@pytest.mark.parametrize("step", [86_400, -86_400])
+def test_a_clock_that_is_set_neither_ends_the_wait_nor_prolongs_it(cloud: Cloud, connect: Connect, step: int) -> None:
+    """A clock set back a day must not hold growth for a day; one set forward must not repeat a scale-out."""
+    connection = connect(endpointUrl=cloud.server.url, circuitBreaker={"failures": 2, "retryAfter": "1m"})
+    cloud.create("set", 1)
+    cloud.world.advance(10)
+    cloud.world.launch_failure = "no capacity"
+    cloud.set("set", 2)
+    connection.state("set")
+    cloud.world.advance(20)
+    assert connection.state("set").hold.scale_out is not None
+    connection.set_clock(step)
+    assert connection.state("set").hold.scale_out is not None
+    cloud.world.advance(60)
+    assert connection.state("set").hold == Hold()
+
+
 def test_one_success_closes_the_circuit(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS retries the missing launches; one success allows scale-out again."""
     _failing(cloud, "well")
