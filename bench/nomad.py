@@ -21,7 +21,7 @@ from bench.fleet.daemon import PERIOD_SECONDS, Daemon, running_fleet_daemon
 from bench.fleet.series import METRIC, group_name
 from bench.fleet.world import Fleet, Queries, running_fleet
 from bench.processes import cpu_seconds, resident_mebibytes
-from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.nomad import NOWHERE, NomadServer, running_nomad, service
 from tools.nomad import NomadNotFound, nomad_binary
 
 AIM_CPU_SECONDS: Final = {Queries.OWN: 0.2, Queries.SHARED: 0.15}
@@ -35,7 +35,6 @@ _INSTANCES: Final = 3
 """Series of each group."""
 _COUNT: Final = 1
 """The size of every group, and the size that its load asks for: the daemon writes nothing."""
-_NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
 _AT_REST_SECONDS: Final = PERIOD_SECONDS / 2
 """Seconds of each cycle."""
 _CALM_CYCLES: Final = 2
@@ -57,7 +56,7 @@ class Nomad:
     def register(self, count: int) -> None:
         """Register the first `count` jobs that are missing."""
         for number in range(self.jobs, count):
-            self.server.register(service(group_name(number), count=_COUNT, group={"Constraints": _NOWHERE}))
+            self.server.register(service(group_name(number), count=_COUNT, group={"Constraints": NOWHERE}))
         self.jobs = max(self.jobs, count)
 
 

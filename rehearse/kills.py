@@ -32,7 +32,7 @@ from tests.daemon.running import (
 from tests.daemon.state import records
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Fault, Faults, running_faults
-from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.nomad import NOWHERE, NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus, static
 from tests.waiting import until
 
@@ -241,9 +241,8 @@ def _world(folder: Path, chance: random.Random) -> Iterator[tuple[Lives, Faults,
         (folder / name).mkdir()
     with ExitStack() as stack:
         nomad = stack.enter_context(running_nomad(folder / "nomad"))
-        nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
         for name in GROUPS:
-            nomad.register(service(name, count=LEAST, group={"Constraints": nowhere}))
+            nomad.register(service(name, count=LEAST, group={"Constraints": NOWHERE}))
         proxy = stack.enter_context(running_faults(nomad.url))
         exporter = stack.enter_context(running_exporter())
         load = Load(exporter, chance, dict.fromkeys((*GROUPS, POOL), _CHANCE), MAX_SIZE)

@@ -34,7 +34,7 @@ from tests.daemon.running import external
 from tests.record.postgresql import Server, running_server
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import running_faults
-from tests.servers.nomad import NomadServer, running_nomad, service
+from tests.servers.nomad import NOWHERE, NomadServer, running_nomad, service
 from tests.servers.prometheus import running_prometheus, static
 from tests.servers.stepped_clock import SteppedClock
 
@@ -309,9 +309,8 @@ def _end(host: Host) -> None:
 
 
 def _register(nomad: NomadServer, jobs: Sequence[str]) -> None:
-    nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
     for name in jobs:
-        nomad.register(service(name, count=LEAST, group={"Constraints": nowhere}))
+        nomad.register(service(name, count=LEAST, group={"Constraints": NOWHERE}))
 
 
 def _create(aws: "AwsServer", groups: Sequence[str]) -> None:

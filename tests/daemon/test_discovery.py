@@ -12,7 +12,7 @@ from tests.adapters.nomad.harness import with_policy
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.servers.exporter import running_exporter
 from tests.servers.faults import Fault, running_faults
-from tests.servers.nomad import NomadServer, running_nomad
+from tests.servers.nomad import NOWHERE, NomadServer, running_nomad
 from tests.servers.prometheus import running_prometheus, static
 
 pytestmark = pytest.mark.slow
@@ -92,8 +92,7 @@ def sized(job: str, count: int = 1) -> dict[str, Any]:
     made = with_policy(job)
     check = {"source": "prometheus", "query": "load", "strategy": [{"pass-through": [{}]}]}
     made["TaskGroups"][0]["Scaling"]["Policy"] = {"check": [{"load": [check]}]}
-    nowhere = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
-    made["TaskGroups"][0] |= {"Count": count, "Constraints": nowhere}
+    made["TaskGroups"][0] |= {"Count": count, "Constraints": NOWHERE}
     return made
 
 

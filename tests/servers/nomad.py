@@ -199,12 +199,13 @@ def service(
     return {"ID": job, "Type": "service", "Update": {"MaxParallel": 0}, "TaskGroups": [work], **further}
 
 
-_NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
+NOWHERE: Final = [{"LTarget": "${node.class}", "RTarget": "no-such-class", "Operand": "="}]
+"""Constraints that no node meets."""
 
 
 def unplaced(job: str, **more: Any) -> dict[str, Any]:
     """Return a job as `service` does, which no node takes: it has a count, and no process of it runs."""
-    return service(job, Constraints=_NOWHERE, **more)
+    return service(job, Constraints=NOWHERE, **more)
 
 
 def deployed(**update: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A server with groups, and connections to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,6 +46,28 @@ class Cloud:
 
     def hook(self, group: str, name: str, heartbeat_seconds: int = 60, transition: str = "TERMINATING") -> None:
         self.server.create_hook(group, name, heartbeat_seconds, transition)
+
+    def add_policy(self, group: str, name: str, **kind: Any) -> None:
+        """Add a scaling policy, a simple one by default."""
+        kind = kind or {"AdjustmentType": "ChangeInCapacity", "ScalingAdjustment": 1}
+        self.autoscaling.put_scaling_policy(AutoScalingGroupName=group, PolicyName=name, **kind)
+
+    def add_forecast(self, group: str, name: str, mode: str) -> None:
+        """Add a policy of predictive scaling in this mode."""
+        metric = {"PredefinedMetricType": "ASGCPUUtilization"}
+        specification = {"TargetValue": 50, "PredefinedMetricPairSpecification": metric}
+        configuration = {"MetricSpecifications": [specification], "Mode": mode}
+        self.add_policy(group, name, PolicyType="PredictiveScaling", PredictiveScalingConfiguration=configuration)
+
+    def add_schedule(self, group: str, name: str) -> None:
+        """Add a scheduled action for each night."""
+        self.autoscaling.put_scheduled_update_group_action(
+            AutoScalingGroupName=group, ScheduledActionName=name, Recurrence="0 22 * * *", DesiredCapacity=1
+        )
+
+    def protect(self, group: str, ids: Sequence[str], *, on: bool = True) -> None:
+        """Protect instances from scale-in, or no longer."""
+        self.autoscaling.set_instance_protection(AutoScalingGroupName=group, InstanceIds=ids, ProtectedFromScaleIn=on)
 
     def ids(self, name: str) -> list[str]:
         return [one["InstanceId"] for one in self.describe(name)["Instances"]]

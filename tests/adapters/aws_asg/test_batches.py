@@ -28,9 +28,7 @@ def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Liv
     names = [f"page-{number:03}" for number in range(120)]
     cloud.server.create_many(names)
     for name in names:
-        cloud.autoscaling.put_scaling_policy(
-            AutoScalingGroupName=name, PolicyName=name, AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-        )
+        cloud.add_policy(name, name)
     answer = connection.observe(*names)
     for name, state in answer.items():
         assert isinstance(state, TargetState)
@@ -42,9 +40,7 @@ def test_a_page_of_results_is_followed_by_the_next(cloud: Cloud, connection: Liv
 def test_lists_with_many_pages_are_read_over_several_cycles(cloud: Cloud, connection: LiveAdapter) -> None:
     """An account with thousands of policies costs four requests a cycle, and the adapter reads every policy."""
     cloud.create("crowded", 0)
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="crowded", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
+    cloud.add_policy("crowded", "cpu")
     policies = cloud.server.backend.policies
     policies.update({f"copy-{number}": policies["cpu"] for number in range(599)})
     found = []

@@ -70,9 +70,7 @@ def test_an_odd_policy_hides_no_other(cloud: Cloud, connection: LiveAdapter, cha
     """The lists of policies are of the whole account."""
     for group in ("odd", "well"):
         cloud.create(group, 1)
-        cloud.autoscaling.put_scaling_policy(
-            AutoScalingGroupName=group, PolicyName=f"of-{group}", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-        )
+        cloud.add_policy(group, f"of-{group}")
     change("describe_policies", lambda answer: answer["ScalingPolicies"][0].pop("PolicyName"))
     for _ in range(3):
         connection.observe("odd", "well")

@@ -13,12 +13,8 @@ def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers
     """Each of the two autoscalers would overwrite the other's sizes."""
     cloud.create("two", 1)
     cloud.create("one", 1)
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="two", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
-    cloud.autoscaling.put_scheduled_update_group_action(
-        AutoScalingGroupName="two", ScheduledActionName="nights", Recurrence="0 22 * * *", DesiredCapacity=1
-    )
+    cloud.add_policy("two", "cpu")
+    cloud.add_schedule("two", "nights")
     warnings = " ".join(connection.state("two").warnings)
     assert "scaling policy cpu" in warnings
     assert "scheduled action nights" in warnings
@@ -29,21 +25,8 @@ def test_scaling_policies_and_scheduled_actions_are_a_warning_of_two_autoscalers
 def test_a_policy_that_only_forecasts_or_is_disabled_is_no_autoscaler(cloud: Cloud, connection: LiveAdapter) -> None:
     """A wrong warning would devalue the right ones."""
     cloud.create("idle", 1)
-    forecast = {
-        "MetricSpecifications": [
-            {"TargetValue": 50, "PredefinedMetricPairSpecification": {"PredefinedMetricType": "ASGCPUUtilization"}}
-        ],
-        "Mode": "ForecastOnly",
-    }
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="idle",
-        PolicyName="forecast",
-        PolicyType="PredictiveScaling",
-        PredictiveScalingConfiguration=forecast,
-    )
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="idle", PolicyName="off", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
+    cloud.add_forecast("idle", "forecast", "ForecastOnly")
+    cloud.add_policy("idle", "off")
     cloud.server.backend.policies["off"].enabled = False  # type: ignore[attr-defined] # moto has no such field
     assert connection.state("idle").warnings == ()
 
@@ -53,9 +36,7 @@ def test_other_autoscalers_are_looked_for_every_ten_minutes(cloud: Cloud, connec
     cloud.create("later", 1)
     cloud.world.advance(0)
     connection.state("later")
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="later", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
+    cloud.add_policy("later", "cpu")
     assert connection.state("later").warnings == ()
     cloud.world.advance(600)
     assert len(connection.state("later").warnings) == 1
@@ -67,12 +48,8 @@ def test_a_policy_whose_process_is_suspended_is_no_autoscaler(cloud: Cloud, conn
     Source: Amazon EC2 Auto Scaling User Guide, "Suspend and resume Amazon EC2 Auto Scaling processes".
     """
     cloud.create("moved", 1)
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="moved", PolicyName="cpu", AdjustmentType="ChangeInCapacity", ScalingAdjustment=1
-    )
-    cloud.autoscaling.put_scheduled_update_group_action(
-        AutoScalingGroupName="moved", ScheduledActionName="nights", Recurrence="0 22 * * *", DesiredCapacity=1
-    )
+    cloud.add_policy("moved", "cpu")
+    cloud.add_schedule("moved", "nights")
     seen = []
     for processes in (["AlarmNotification"], ["ScheduledActions"], []):
         suspend = {"AutoScalingGroupName": "moved", "ScalingProcesses": processes}
@@ -85,16 +62,7 @@ def test_a_policy_whose_process_is_suspended_is_no_autoscaler(cloud: Cloud, conn
 def test_predictive_scaling_has_no_process_to_suspend(cloud: Cloud, connection: LiveAdapter) -> None:
     """It follows no alarm, so that the warning stays and names removal alone."""
     cloud.create("foreseen", 1)
-    specification = {
-        "TargetValue": 50,
-        "PredefinedMetricPairSpecification": {"PredefinedMetricType": "ASGCPUUtilization"},
-    }
-    cloud.autoscaling.put_scaling_policy(
-        AutoScalingGroupName="foreseen",
-        PolicyName="forecast",
-        PolicyType="PredictiveScaling",
-        PredictiveScalingConfiguration={"MetricSpecifications": [specification], "Mode": "ForecastAndScale"},
-    )
+    cloud.add_forecast("foreseen", "forecast", "ForecastAndScale")
     cloud.autoscaling.suspend_processes(AutoScalingGroupName="foreseen", ScalingProcesses=["AlarmNotification"])
     (warning,) = connection.state("foreseen").warnings
     assert warning.startswith("scaling policy forecast also changes this group's size; remove it, or remove this")

@@ -11,28 +11,24 @@ from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter, mixed
 pytestmark = pytest.mark.slow
 
 
-def protect(cloud: Cloud, name: str, ids: list[str], *, on: bool = True) -> None:
-    cloud.autoscaling.set_instance_protection(AutoScalingGroupName=name, InstanceIds=ids, ProtectedFromScaleIn=on)
-
-
 def test_a_group_whose_instances_are_all_protected_holds_scale_in(cloud: Cloud, connection: LiveAdapter) -> None:
     """AWS would lower the desired capacity and end nothing: a change of size that never comes to pass."""
     cloud.create("kept", 2)
     ids = cloud.ids("kept")
-    protect(cloud, "kept", ids)
+    cloud.protect("kept", ids)
     hold = connection.state("kept").hold
     assert hold.scale_out is None
     assert hold.scale_in is not None
     assert hold.scale_in.reason == "AllProtected"
     assert "all instances of group kept are protected from scale-in" in hold.scale_in.message
-    protect(cloud, "kept", ids[:1], on=False)
+    cloud.protect("kept", ids[:1], on=False)
     assert connection.state("kept").hold == Hold()
 
 
 def test_a_scale_in_ends_at_the_protected_instances(cloud: Cloud, connection: LiveAdapter) -> None:
     """The desired capacity stays what AWS can reach, and the next cycle is held."""
     cloud.create("part", 4)
-    protect(cloud, "part", cloud.ids("part")[:3])
+    cloud.protect("part", cloud.ids("part")[:3])
     assert connection.scale("part", connection.state("part"), 1) == Written(3)
     after = connection.state("part")
     assert (after.replicas, after.status_replicas) == (3, 3)
@@ -43,7 +39,7 @@ def test_protection_since_the_observation_holds_the_write(cloud: Cloud, connecti
     """A worker may protect itself for a long job between the observation and the write."""
     cloud.create("busy", 2)
     state = connection.state("busy")
-    protect(cloud, "busy", cloud.ids("busy"))
+    cloud.protect("busy", cloud.ids("busy"))
     outcome = connection.scale("busy", state, 1)
     assert isinstance(outcome, Held)
     assert outcome.hold.reason == "AllProtected"
@@ -65,5 +61,5 @@ def test_protected_instances_count_in_units(cloud: Cloud, connection: LiveAdapte
     )
     cloud.create("heavy", 5, MixedInstancesPolicy=policy)
     state = connection.state("heavy")
-    protect(cloud, "heavy", [one.name for one in state.instances if one.weight == 4])
+    cloud.protect("heavy", [one.name for one in state.instances if one.weight == 4])
     assert connection.scale("heavy", state, 2) == Written(4)

@@ -42,9 +42,7 @@ def test_protected_instances_are_never_terminated(cloud: Cloud, connection: Live
     """TerminateInstance would terminate it, against the operator's setting. The next in rank is terminated instead."""
     cloud.create("kept", 3)
     ids = cloud.ids("kept")
-    cloud.autoscaling.set_instance_protection(
-        AutoScalingGroupName="kept", InstanceIds=ids[:1], ProtectedFromScaleIn=True
-    )
+    cloud.protect("kept", ids[:1])
     assert connection.scale("kept", connection.state("kept"), 1, victims=tuple(ids)) == Written(1)
     assert cloud.ids("kept") == ids[:1]
 
@@ -65,7 +63,7 @@ def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveA
     """A worker may protect itself for a long job. When no victim is left, nothing is written."""
     cloud.create("busy", 2)
     state, ids = connection.state("busy"), cloud.ids("busy")
-    cloud.autoscaling.set_instance_protection(AutoScalingGroupName="busy", InstanceIds=ids, ProtectedFromScaleIn=True)
+    cloud.protect("busy", ids)
     outcome = connection.scale("busy", state, 1, victims=tuple(ids))
     assert isinstance(outcome, Held)
     assert outcome.hold.reason == "AllProtected"
@@ -76,9 +74,7 @@ def test_victims_that_cannot_be_ended_are_a_hold(cloud: Cloud, connection: LiveA
     """When all that were named protected themselves, nothing is written."""
     cloud.create("few", 2)
     state, (first, _) = connection.state("few"), cloud.ids("few")
-    cloud.autoscaling.set_instance_protection(
-        AutoScalingGroupName="few", InstanceIds=[first], ProtectedFromScaleIn=True
-    )
+    cloud.protect("few", [first])
     outcome = connection.scale("few", state, 1, victims=(first,))
     assert isinstance(outcome, Held)
     assert outcome.hold.reason == "NoVictim"
@@ -107,9 +103,7 @@ def test_a_zone_whose_instances_are_protected_keeps_them(cloud: Cloud, connectio
     """The next largest zone gives one, as in AWS's own scale-in."""
     cloud.create("zones", 5, AvailabilityZones=ZONES[:2])
     (a, b, c), (d, e) = _by_zone(cloud, "zones").values()
-    cloud.autoscaling.set_instance_protection(
-        AutoScalingGroupName="zones", InstanceIds=[a, b, c], ProtectedFromScaleIn=True
-    )
+    cloud.protect("zones", [a, b, c])
     assert connection.scale("zones", connection.state("zones"), 4, victims=(a, b, d, e)) == Written(4)
     assert d not in cloud.ids("zones")
 
