@@ -26,10 +26,19 @@ def hosts(postgresql: str, tmp_path: Path) -> Iterator[Hosts]:
     hosts.close()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+each_database = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+"""Runs a test on SQLite and on a real PostgreSQL: one with locks, threads or values that the two treat differently, or
+with statements that no other test sends to PostgreSQL. Other tests run on SQLite alone.
+"""
+
+
+@pytest.fixture
 def url(request: pytest.FixtureRequest) -> str | None:
-    """`state.url` of an empty state: the default, SQLite, and one on a real PostgreSQL."""
-    return None if request.param == "sqlite" else empty_state(request.getfixturevalue("postgresql"))
+    """`state.url` of an empty state: the default, SQLite, unless the test asks for `each_database`."""
+    named = getattr(request, "param", "sqlite")
+    return None if named == "sqlite" else empty_state(request.getfixturevalue("postgresql"))
 
 
 _LASTING = LeaseOptions(timedelta(days=20), timedelta(days=10))
@@ -84,13 +93,6 @@ class Opener:
 @pytest.fixture
 def opener(url: str | None, tmp_path: Path) -> Iterator[Opener]:
     opener = Opener(url, tmp_path / "state")
-    yield opener
-    opener.close()
-
-
-@pytest.fixture
-def sqlite_opener(tmp_path: Path) -> Iterator[Opener]:
-    opener = Opener(None, tmp_path / "state")
     yield opener
     opener.close()
 

@@ -1,13 +1,11 @@
 """Draws values of any type of the model from its annotations, so that new fields are drawn, too."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from enum import Enum
-from itertools import count
 from types import NoneType, UnionType
-from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from hypothesis import strategies as st
@@ -16,8 +14,6 @@ from autoscaler import errors
 from autoscaler.errors import TargetError
 from autoscaler.model import Decision, Memories, Observation, Rules, UnknownRule
 from autoscaler.rules import RULES
-
-_T = TypeVar("_T")
 
 TEXTS: Final = st.text(st.characters(exclude_categories=()), max_size=4)
 """Includes halves of surrogate pairs and NUL, which back ends and JSON answers may contain."""
@@ -102,75 +98,6 @@ def _fields(kind: Any) -> Mapping[str, Any]:
 
 def _later(kind: Any) -> Any:
     return lambda: values(kind)
-
-
-def full(kind: type[_T]) -> _T:
-    """Return a value in which no field has its default and no two fields of a type are equal."""
-    found: _T = _full(kind, count(11))
-    return found
-
-
-def _full(kind: Any, numbers: "count[int]") -> Any:
-    if isinstance(kind, NewType):
-        return _full(kind.__supertype__, numbers)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _full(next(each for each in arguments if each is not NoneType), numbers)
-    if origin is tuple:
-        given = arguments[:1] * 2 if arguments[-1] is Ellipsis else arguments
-        return tuple([_full(each, numbers) for each in given])
-    if origin is frozenset:
-        return frozenset({_full(arguments[0], numbers)})
-    if origin is not None and issubclass(origin, Mapping):
-        return {_full(arguments[0], numbers): _full(arguments[1], numbers)}
-    return _full_single(kind, numbers)
-
-
-def _full_single(kind: Any, numbers: "count[int]") -> Any:
-    """Return a value that is no collection."""
-    number = next(numbers)
-    plain: dict[Any, Any] = {
-        bool: True,
-        int: number,
-        str: f"text {number}",
-        bytes: b"%d" % number,
-        float: number + 0.5,
-        datetime: datetime(2026, 1, 1, microsecond=number, tzinfo=UTC),
-        date: date(2026, 1, 1) + timedelta(days=number),
-        timedelta: timedelta(microseconds=number),
-    }
-    if kind in plain:
-        return plain[kind]
-    if kind in (Rules, Memories):
-        return _of_all_rules(kind, numbers)
-    if issubclass(kind, Exception):
-        return kind(f"error {number}")
-    if issubclass(kind, Enum):
-        return list(kind)[-1]
-    defaults = defaults_of(kind)
-    hints = _fields(kind)
-    return kind(**{name: _other(defaults.get(name), hint, numbers) for name, hint in hints.items()})
-
-
-def _of_all_rules(kind: Any, numbers: "count[int]") -> Rules | Memories:
-    """Return what every rule has, and a rule that is not installed."""
-    number = next(numbers)
-    unknown, data = f"rule {number}", b"%d" % number
-    if kind is Rules:
-        return Rules([*[_full(each, numbers) for each in RULES], UnknownRule(unknown, data)])
-    memories = {each.name: _full(each.memory, numbers) for each in RULES if each.memory is not None}
-    return Memories({**memories, unknown: data})
-
-
-def defaults_of(kind: Any) -> Mapping[str, Any]:
-    """Return the defaults of the fields of a dataclass or a struct."""
-    fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
-    return {each.name: each.default for each in fields}
-
-
-def _other(default: Any, kind: Any, numbers: "count[int]") -> Any:
-    value = _full(kind, numbers)
-    return (not value) if kind is bool and value == default else value
 
 
 def comparable(value: Any) -> Any:

@@ -45,6 +45,7 @@ from autoscaler.model import (
     Unchanged,
     ValueReading,
     Written,
+    later,
 )
 from autoscaler.rules.brakes import Brakes
 from autoscaler.rules.brakes.loss import LossBrake
@@ -108,6 +109,12 @@ class Fleet:
         self.ledger.follow_clock(self.clock.moment())
         return dict(self.ledger.recall([one for name, one in self.scalers.items() if name not in self.away]))
 
+    def set_clock(self) -> None:
+        """Set the wall clock. What is remembered keeps its age."""
+        known, by = self.histories(), self.random.randrange(-4000, 4000)
+        self.clock.step(by)
+        assert self.histories() == {name: later(each, timedelta(seconds=by)) for name, each in known.items()}
+
     def reload(self) -> None:
         """Change the file: bounds, rules, periods and the list of autoscalers."""
         name = self.random.choice(list(self.scalers))
@@ -154,8 +161,10 @@ class Fleet:
         elif chance < 0.26:
             self.disturb()
         elif chance < 0.28:
-            self.clock.step(self.random.randrange(-4000, 4000))
-        elif chance < 0.29:
+            self.set_clock()
+        elif (
+            chance < 0.29 and self.opener.url is None
+        ):  # PostgreSQL's own clock would count, which the test does not set
             self.clock.reboot()
             self.open()
 
@@ -238,7 +247,8 @@ class Fleet:
         hold = Hold(scale_in=HoldReason("Refresh", "under way")) if chance.random() < 0.05 else Hold()
         state = TargetState(size, size, instances, Limits(0, 25), hold, revision=str(chance.randrange(3)))
         leaving, reports = drains(chance)
-        state = replace(state, awaiting_drain=leaving)
+        warnings = ("the readiness probe gets HTTP 404",) if chance.random() < 0.2 else ()
+        state = replace(state, awaiting_drain=leaving, warnings=warnings)
         return Observation(state, tuple(readings), tuple(samples)[:2], crude, drains=reports)
 
 

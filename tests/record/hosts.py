@@ -58,6 +58,7 @@ class Hosts:
         self.url = f"{self.plain_url}?options=-csearch_path%3D{user},pg_catalog%20-clock_timeout%3D5s"
         self._folder = folder
         self._all: list[Host] = []
+        self._engine = create_engine(self.plain_url.replace("postgresql:", "postgresql+psycopg:"))
         self._set(
             f"CREATE TABLE hands AS SELECT timestamptz '{START.isoformat()}' AS at",
             "CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM hands'",
@@ -107,13 +108,12 @@ class Hosts:
     def close(self) -> None:
         for host in self._all:
             host.state.close()
+        self._engine.dispose()
 
     def _set(self, *statements: str) -> None:
-        engine = create_engine(self.plain_url.replace("postgresql:", "postgresql+psycopg:"))
-        with engine.begin() as connection:
+        with self._engine.begin() as connection:
             for statement in statements:
                 connection.execute(text(statement))
-        engine.dispose()
 
 
 def two(hosts: Hosts, standbys: int = 1) -> list[Host]:

@@ -51,6 +51,8 @@ START = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 FLEET = "fleet"
 """The adapter connection of all targets here."""
 CPU = MetricTarget(TargetType.UTILIZATION, 60)
+QUEUE = MetricSpec(MetricType.EXTERNAL, "queue", MetricTarget(TargetType.AVERAGE_VALUE, 1000), Query("q"))
+"""Asks for a replica for each unit of its value."""
 
 
 def at(seconds: float) -> datetime:
@@ -61,6 +63,12 @@ def at(seconds: float) -> datetime:
 def scaler(name: str = "web", target: str | None = None, maximum: int = 20) -> Autoscaler:
     metric = MetricSpec(MetricType.RESOURCE, "cpu", CPU, Query("rate(cpu[2m])"), request=4000)
     return Autoscaler(name, TargetRef(FLEET, target or f"{name}-asg"), 1, maximum, (metric,))
+
+
+def serving(ledger: Ledger, *targets: TargetRef) -> Ledger:
+    """Return the ledger of a shard that scales these targets."""
+    ledger.follow([replace(scaler(str(number)), target=target) for number, target in enumerate(targets)])
+    return ledger
 
 
 def observation(replicas: int = 5, busy: int = 2500) -> Observation:

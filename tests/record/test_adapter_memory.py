@@ -3,9 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from autoscaler.model import TargetRef
-from tests.record.conftest import Opener
-from tests.record.cycles import serving
-from tests.record.samples import FLEET
+from tests.record.conftest import Opener, each_database
+from tests.record.samples import FLEET, serving
 
 WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", region="eu")
 VALUES = {"at": 1_700_000_000.25, "failures": 3, "victims": ["i-1", "i-2"], "open": {"until": None}}
@@ -28,15 +27,7 @@ def test_saving_none_removes_the_values_of_a_target(opener: Opener) -> None:
     assert ledger.adapter_memory() == {API: VALUES}
 
 
-def test_each_connection_has_its_own_values(opener: Opener) -> None:
-    """Two regions may have groups of the same name."""
-    state, ours, theirs = opener.state(), TargetRef("eu", "web"), TargetRef("us", "web")
-    eu, us = serving(state.ledger("eu"), ours), serving(state.ledger("us"), theirs)
-    eu.save_adapter_memory(ours, {"failures": 1})
-    us.save_adapter_memory(theirs, {"failures": 2})
-    assert (eu.adapter_memory(), us.adapter_memory()) == ({ours: {"failures": 1}}, {theirs: {"failures": 2}})
-
-
+@each_database
 def test_values_that_a_database_refuses_as_text_are_saved(opener: Opener) -> None:
     """Names from outside may contain half a surrogate pair or NUL; numbers may exceed 64 bits."""
     odd = {"half \ud800": ["\0", 2**70, -(2**65), float("inf")], "\x00int": {"\x00int": "5"}}
@@ -46,6 +37,7 @@ def test_values_that_a_database_refuses_as_text_are_saved(opener: Opener) -> Non
     assert serving(opener.restart(), target).adapter_memory() == {target: odd}
 
 
+@each_database
 def test_threads_can_save_at_the_same_time(opener: Opener) -> None:
     """An adapter that takes several writes at a time saves before each."""
     targets = [TargetRef(FLEET, f"group-{number}") for number in range(40)]

@@ -7,16 +7,14 @@ import pytest
 from sqlalchemy import select, update
 
 from autoscaler.decide import remember
-from autoscaler.errors import StateError, TargetUnavailable
+from autoscaler.errors import StateError
 from autoscaler.model import Decision, Direction, History, TargetRef
 from autoscaler.record import schema
 from autoscaler.record.evaluation import Columns, decision_from
 from autoscaler.record.values import EventRow, Record
 from autoscaler.view.parameters import EventParameters, ExplainParameters, HistoryParameters
 from autoscaler.view.reads import UnknownAutoscaler
-from tests.clocks import FakeClock
-from tests.record.conftest import Opener
-from tests.record.drawing import comparable
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, observation, scaler
 from tests.replaced import replace
 from tests.view.lives import reads_of
@@ -31,16 +29,6 @@ def test_readers_see_the_latest_decision_of_each_autoscaler(opener: Opener) -> N
     keep(ledger, decision(15, "a"))
     assert state.archive.latest() == {"a": decision(15, "a"), "b": decision(0, "b")}
     assert opener.archive().latest() == state.archive.latest()
-
-
-def test_the_latest_decisions_are_known_after_a_restart(opener: Opener) -> None:
-    """Before the first cycle all come from the state, afterwards some do."""
-    keep(opener.ledger(), decision(0, "a"), decision(0, "b"))
-    opener.close()
-    state = opener.state()
-    ledger = state.ledger(FLEET)
-    keep(ledger, decision(15, "a"))
-    assert state.archive.latest() == {"a": decision(15, "a"), "b": decision(0, "b")}
 
 
 def test_decisions_of_this_process_are_not_read_from_the_state(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,24 +73,6 @@ def test_decisions_are_in_the_order_of_their_commits(opener: Opener) -> None:
         assert (newest.decision.now, earlier.decision.now) == (at(15), at(15))
 
 
-def test_after_the_clock_is_set_back_the_last_commit_is_the_newest(sqlite_opener: Opener) -> None:
-    """The clock is set back by an hour."""
-    clock = FakeClock(START)
-    state = sqlite_opener.state()
-    ledger = state.ledger(FLEET)
-    for step, size in ((0, 5), (-3600, 7)):
-        clock.step(step)
-        ledger.follow_clock(clock.moment())
-        seconds = (clock.now() - START).total_seconds()
-        keep(ledger, decision(seconds, size=size))
-        clock.advance(15)
-    for archive in (state.archive, sqlite_opener.archive()):
-        record = archive.record_at("web")
-        assert record is not None
-        assert record.decision.desired == archive.latest()["web"].desired == 7
-        assert [row.time for row in archive.series("web")] == [at(0), at(15 - 3600)]
-
-
 @pytest.mark.parametrize(
     ("name", "seconds", "found"),
     [("web", 14.9, 0), ("web", 15, 15), ("web", 10_000, 15), ("web", -1, None), ("nobody", 15, None)],
@@ -116,6 +86,7 @@ def test_the_decision_in_force_at_a_time(opener: Opener, name: str, seconds: flo
     assert (record and record.decision.now) == (None if found is None else at(found))
 
 
+@each_database
 @pytest.mark.parametrize("name", ["\0", "web\0", "a\0b"])
 def test_a_name_with_a_nul_is_unknown(opener: Opener, name: str) -> None:
     """Any client may ask for `/autoscalers/%00`; PostgreSQL refuses the text, which looked like an outage (503)."""
@@ -161,17 +132,6 @@ def test_a_record_holds_everything_the_decision_was_made_from(opener: Opener) ->
     assert count_rows(ledger, "spec") == 2
 
 
-def test_each_record_has_the_target_as_observed_at_its_time(opener: Opener) -> None:
-    """Unchanged values are not stored again, and must not replace the values in between."""
-    away = replace(observation(), target=TargetUnavailable("down"))
-    seen = [observation(), observation(), observation(6), observation(6), away, observation(), observation()]
-    ledger = opener.ledger()
-    for cycle, each in enumerate(seen):
-        keep(ledger, decision(15 * cycle), seen=each)
-    found = [record.observation for record in opener.archive().records("web")]
-    assert [comparable(each) for each in found] == [comparable(each) for each in seen]
-
-
 def test_equal_events_are_counted(opener: Opener) -> None:
     """`kubectl describe` shows `x5 over 96s`. Different events are in the order of their last time."""
     ledger = opener.ledger()
@@ -189,6 +149,7 @@ def test_equal_events_are_counted(opener: Opener) -> None:
     assert sorted(row.name for row in archive.events()) == ["other", "web", "web"]
 
 
+@each_database
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_page_of_events_reads_only_what_it_shows(
     opener: Opener, monkeypatch: pytest.MonkeyPatch, merged: bool
@@ -224,17 +185,13 @@ def test_a_damaged_event_affects_only_its_own_autoscaler(opener: Opener) -> None
         archive.events("hurt")
 
 
-def test_the_size_of_the_state(sqlite_opener: Opener) -> None:
+def test_the_size_of_the_state(opener: Opener) -> None:
     """A metric that grows before the disk is full."""
-    state = sqlite_opener.state()
+    state = opener.state()
     empty = state.archive.size()
     keep(state.ledger(FLEET), *(decision(0, f"s{k}", events=[event()]) for k in range(50)))
     full = state.archive.size()
     assert full.bytes > empty.bytes > 0
-
-
-def test_the_size_of_the_state_on_a_server(opener: Opener) -> None:
-    assert opener.state().archive.size().bytes > 0
 
 
 def test_an_autoscaler_was_first_seen_at_its_first_decision(opener: Opener) -> None:
@@ -243,13 +200,6 @@ def test_an_autoscaler_was_first_seen_at_its_first_decision(opener: Opener) -> N
     keep(ledger, decision(0, "a"))
     keep(ledger, decision(15, "a"), decision(15, "b"))
     assert opener.archive().first_seen() == {"a": at(0), "b": at(15)}
-
-
-@pytest.mark.parametrize(("name", "known"), [("web", True), ("nobody", False)])
-def test_a_name_without_a_decision_is_unknown(opener: Opener, name: str, *, known: bool) -> None:
-    """A typing error differs from an autoscaler without a decision."""
-    keep(opener.ledger(), decision())
-    assert opener.archive().knows(name) is known
 
 
 def test_a_damaged_target_is_an_error_that_names_its_autoscaler(opener: Opener) -> None:

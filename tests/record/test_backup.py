@@ -9,25 +9,19 @@ import pytest
 from sqlalchemy import URL
 
 from autoscaler.errors import StateError
-from autoscaler.model import History
 from autoscaler.record import backup
 from autoscaler.record.archive import Archive
-from autoscaler.record.ledger import Ledger
 from tests.record.conftest import Opener
-from tests.record.samples import FLEET, at, decision, keep, scaler
+from tests.record.samples import FLEET, at, decision, keep
 from tests.record.tables import content_of, live, of_version, tables_of
 
 
-def _recalled(ledger: Ledger) -> History:
-    return ledger.recall([scaler()])["web"]
-
-
-def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_restored_backup_has_every_row(opener: Opener, tmp_path: Path) -> None:
     """Its tables equal those of the state, row by row."""
-    live(sqlite_opener)
-    sqlite_opener.close()
-    before = content_of(sqlite_opener.url, sqlite_opener.folder)
-    contents = backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    live(opener)
+    opener.close()
+    before = content_of(opener.url, opener.folder)
+    contents = backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     assert (contents.autoscalers, contents.last) == (2, at(165))
     assert (tmp_path / "a.db").stat().st_mode & 0o777 == 0o600
     backup.restore(None, tmp_path / "elsewhere", tmp_path / "a.db")
@@ -35,17 +29,17 @@ def test_a_restored_backup_has_every_row(sqlite_opener: Opener, tmp_path: Path) 
     assert all(before[name] for name in ("autoscaler", "writer", "spec", "block", "event", "kept"))
 
 
-def test_a_backup_is_one_file(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:
     """Operators can copy it to another machine without SQLite's write-ahead log."""
-    live(sqlite_opener)
+    live(opener)
     (tmp_path / "backups").mkdir()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "backups/a.db")
+    backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
     assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
 
 
-def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Path) -> None:
     """Cycles are recorded while backups are made. Each backup is the state after a whole commit."""
-    state = live(sqlite_opener, decisions=2)
+    state = live(opener, decisions=2)
     ledger = state.ledger(FLEET)
     stop = threading.Event()
     recorded = 0
@@ -63,7 +57,7 @@ def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_p
             before = recorded
             while recorded == before:
                 stop.wait(0.01)
-            backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / f"{number}.db")
+            backup.back_up(opener.url, opener.folder, tmp_path / f"{number}.db")
             with Archive.open_archive(f"sqlite:///{tmp_path}/{number}.db", tmp_path) as copy:
                 assert len({made.now for made in copy.latest().values()}) == 1  # both, or neither
     finally:
@@ -71,42 +65,28 @@ def test_a_running_daemon_continues_during_a_backup(sqlite_opener: Opener, tmp_p
         daemon.join(60)
 
 
-def test_a_daemon_decides_from_a_restored_state(sqlite_opener: Opener, tmp_path: Path) -> None:
-    """It remembers recommendations, scale events, the unfinished write and the pause."""
-    live(sqlite_opener)
-    expected = _recalled(sqlite_opener.restart())
-    sqlite_opener.close()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    moved = Opener(None, tmp_path / "moved")
-    backup.restore(None, moved.folder, tmp_path / "a.db")
-    assert _recalled(moved.ledger()) == expected
-    assert expected.pending is not None
-    assert expected.manual.pause is not None
-    moved.close()
-
-
-def test_new_autoscalers_get_ids_that_no_restored_row_has(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_new_autoscalers_get_ids_that_no_restored_row_has(opener: Opener, tmp_path: Path) -> None:
     """The same id twice would mix two memories."""
-    live(sqlite_opener)
-    sqlite_opener.close()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
-    ledger = sqlite_opener.ledger()
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    ledger = opener.ledger()
     keep(ledger, decision(1000, name="new", target="new-asg"))
-    ids = [row["id"] for row in tables_of(sqlite_opener.url, sqlite_opener.folder)["autoscaler"]]
+    ids = [row["id"] for row in tables_of(opener.url, opener.folder)["autoscaler"]]
     assert len(ids) == 3
     assert max(ids) == 3
 
 
-def test_an_existing_state_is_replaced_only_on_request(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_an_existing_state_is_replaced_only_on_request(opener: Opener, tmp_path: Path) -> None:
     """A command on the wrong machine must not destroy its state."""
-    live(sqlite_opener)
-    sqlite_opener.close()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    before = tables_of(sqlite_opener.url, sqlite_opener.folder)
+    live(opener)
+    opener.close()
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    before = tables_of(opener.url, opener.folder)
     with pytest.raises(StateError, match="already holds a state; replace it with --replace"):
-        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    assert tables_of(sqlite_opener.url, sqlite_opener.folder) == before
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db")
+    assert tables_of(opener.url, opener.folder) == before
 
 
 def test_a_replaced_file_is_kept(tmp_path: Path) -> None:
@@ -171,27 +151,27 @@ def test_the_target_of_a_linked_state_is_replaced(tmp_path: Path) -> None:
     assert contents.kept == tmp_path / "disk/state.db.replaced-1"
 
 
-def test_the_state_of_a_running_daemon_is_not_replaced(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_the_state_of_a_running_daemon_is_not_replaced(opener: Opener, tmp_path: Path) -> None:
     """The daemon would continue from its memory and overwrite the restored state."""
-    live(sqlite_opener)
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+    live(opener)
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     with pytest.raises(StateError, match="in use by another daemon"):
-        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
 
 
-def test_a_backup_overwrites_no_file(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_overwrites_no_file(opener: Opener, tmp_path: Path) -> None:
     """A command that is repeated by mistake must not destroy yesterday's backup."""
-    live(sqlite_opener)
+    live(opener)
     (tmp_path / "a.db").write_text("yesterday's")
     with pytest.raises(StateError, match="already exists; name another file"):
-        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     assert (tmp_path / "a.db").read_text() == "yesterday's"
 
 
 def test_a_backup_overwrites_no_file_that_appears_while_it_copies(
-    sqlite_opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live(sqlite_opener)
+    live(opener)
     copy, file = backup._copy, tmp_path / "backups/a.db"
     file.parent.mkdir()
 
@@ -201,7 +181,7 @@ def test_a_backup_overwrites_no_file_that_appears_while_it_copies(
 
     monkeypatch.setattr(backup, "_copy", copy_slowly)
     with pytest.raises(StateError, match="already exists; name another file"):
-        backup.back_up(sqlite_opener.url, sqlite_opener.folder, file)
+        backup.back_up(opener.url, opener.folder, file)
     assert {each.name: each.read_text() for each in file.parent.iterdir()} == {"a.db": "another's"}
 
 
@@ -236,77 +216,57 @@ def test_a_file_that_is_not_a_backup_is_refused(content: bytes | None, words: st
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
-def test_a_state_of_another_version_cannot_be_backed_up(
-    number: int, said: str, sqlite_opener: Opener, tmp_path: Path
-) -> None:
+def test_a_state_of_another_version_cannot_be_backed_up(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
     """Its backup could not be restored."""
-    of_version(number, sqlite_opener.state())
-    sqlite_opener.close()
+    of_version(number, opener.state())
+    opener.close()
     with pytest.raises(StateError, match=rf"written by {said} .*install that version again"):
-        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
+        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
     assert not (tmp_path / "a.db").exists()
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "an older version"), (99, "a newer version")])
-def test_a_backup_of_another_version_is_not_restored(
-    number: int, said: str, sqlite_opener: Opener, tmp_path: Path
-) -> None:
+def test_a_backup_of_another_version_is_not_restored(number: int, said: str, opener: Opener, tmp_path: Path) -> None:
     """Nor with `--replace`. The present state stays unchanged."""
-    live(sqlite_opener)
-    sqlite_opener.close()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db")
-    with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("UPDATE schema_version SET version = ?", (number,))
-    before = content_of(sqlite_opener.url, sqlite_opener.folder)
-    with pytest.raises(StateError, match=rf"^backup .*a\.db was written by {said} .*; restore it with that version$"):
-        backup.restore(sqlite_opener.url, sqlite_opener.folder, tmp_path / "a.db", replacing=True)
-    assert content_of(sqlite_opener.url, sqlite_opener.folder) == before
-
-
-def test_a_replaced_file_of_another_version_is_kept(tmp_path: Path) -> None:
-    """After an upgrade the old version may need it again."""
-    opener = Opener(None, tmp_path / "state")
     live(opener)
     opener.close()
-    backup.back_up(None, opener.folder, tmp_path / "a.db")
-    of_version(3, opener.state())
-    opener.close()
-    contents = backup.restore(None, opener.folder, tmp_path / "a.db", replacing=True)
-    opener.archive()
-    opener.close()
-    assert contents.kept is not None
-    with sqlite3.connect(contents.kept) as connection:
-        assert connection.execute("SELECT version FROM schema_version").fetchone() == (3,)
+    backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE schema_version SET version = ?", (number,))
+    before = content_of(opener.url, opener.folder)
+    with pytest.raises(StateError, match=rf"^backup .*a\.db was written by {said} .*; restore it with that version$"):
+        backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
+    assert content_of(opener.url, opener.folder) == before
 
 
-def test_a_backup_that_cannot_be_written_leaves_nothing(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path: Path) -> None:
     """The message names the problem of the folder."""
-    live(sqlite_opener)
+    live(opener)
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(StateError, match=r"cannot be written: .*; check that the folder exists"):
-        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / "file/a.db")
+        backup.back_up(opener.url, opener.folder, tmp_path / "file/a.db")
 
 
-def test_a_name_that_no_file_can_have_is_an_error_with_its_cause(sqlite_opener: Opener, tmp_path: Path) -> None:
+def test_a_name_that_no_file_can_have_is_an_error_with_its_cause(opener: Opener, tmp_path: Path) -> None:
     """As is a folder that this user may not look into."""
-    live(sqlite_opener)
+    live(opener)
     with pytest.raises(StateError, match=r"cannot be written: File name too long"):
-        backup.back_up(sqlite_opener.url, sqlite_opener.folder, tmp_path / ("a" * 300))
+        backup.back_up(opener.url, opener.folder, tmp_path / ("a" * 300))
 
 
 def test_a_killed_backup_leaves_nothing_that_looks_like_one(
-    sqlite_opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A nightly copy would take it along. The next backup of this name is made all the same."""
-    live(sqlite_opener)
+    live(opener)
     file = tmp_path / "backups/a.db"
     file.parent.mkdir()
     monkeypatch.setattr(Path, "replace", lambda *_: None)
     monkeypatch.setattr(backup, "remove_database", lambda *_: None)
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, file)  # it ends before the file has its name
+    backup.back_up(opener.url, opener.folder, file)  # it ends before the file has its name
     assert [each.name for each in file.parent.iterdir()] == ["a.db.partial"]
     monkeypatch.undo()
-    backup.back_up(sqlite_opener.url, sqlite_opener.folder, file)
+    backup.back_up(opener.url, opener.folder, file)
     assert [each.name for each in file.parent.iterdir()] == ["a.db"]
 
 

@@ -12,7 +12,7 @@ from autoscaler.model import Autoscaler, TargetRef
 from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.record.claims import again, serve
-from tests.record.conftest import Opener, in_threads
+from tests.record.conftest import Opener, each_database, in_threads
 from tests.record.samples import FLEET, decision, save, scaler
 from tests.replaced import replace
 
@@ -104,6 +104,7 @@ def test_a_shard_with_a_hanging_call_keeps_its_claims(opener: Opener) -> None:
         save(hanging, decision(0))
 
 
+@each_database
 def test_shards_of_another_count_give_up_their_claims(opener: Opener) -> None:
     """A reload that changes `shards` moves targets from shard to shard."""
     state = opener.state()
@@ -148,6 +149,7 @@ def test_a_cycle_with_all_its_claims_asks_nobody(opener: Opener, monkeypatch: py
     ledger.claim()
 
 
+@each_database
 def test_shards_that_claim_at_once_never_share_a_target(opener: Opener) -> None:
     """Each thread claims and releases at its own speed. At any time an autoscaler has one owner."""
     state, names = opener.state(), [f"s{number}" for number in range(20)]

@@ -8,7 +8,7 @@ from autoscaler.model import Decision, Observed, ScaleChange, Sighting, Written
 from autoscaler.record import schema
 from autoscaler.record.ledger import Ledger
 from tests.limits.fleet import limits
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import FLEET, at, decision, observation, scaler
 from tests.replaced import replace
 
@@ -52,6 +52,7 @@ def cycle(ledger: Ledger, seconds: float, before: int, after: int) -> set[str]:
     return {one.name for one in done} - broken.keys()
 
 
+@each_database
 @pytest.mark.parametrize(("table", "values"), DAMAGE, ids=lambda one: one.name if isinstance(one, Table) else str(one))
 def test_a_damaged_column_affects_only_its_own_autoscaler(
     opener: Opener, table: Table, values: dict[str, int | str]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 CITY = "東京 ❤ é"
 
 
-@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
+@pytest.fixture(scope="module", params=["SQL_ASCII", "LATIN1"])
 def other(request: pytest.FixtureRequest, postgresql: str) -> Iterator[str]:
     """Return `state.url` of a database with another encoding."""
     name = f"test_{uuid4().hex}"

@@ -9,11 +9,12 @@ from autoscaler.errors import StaleLedger
 from autoscaler.model import ShardName
 from autoscaler.record import schema
 from autoscaler.record.ledger import Ledger
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.epochs import LATE, WEB, contents, epochs_of
 from tests.record.samples import FLEET, decision, keep, save, scaler
 
 
+@each_database
 @pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
 def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger], None]) -> None:
     """A hanging cycle that returns must not undo the successor's work."""
@@ -30,6 +31,7 @@ def test_a_stale_ledger_commits_nothing(opener: Opener, commit: Callable[[Ledger
     assert contents(state) == before
 
 
+@each_database
 def test_no_epoch_begins_twice_after_a_restart(opener: Opener) -> None:
     """The next process fences a process that only seemed dead."""
     state = opener.state()
@@ -45,6 +47,7 @@ def test_no_epoch_begins_twice_after_a_restart(opener: Opener) -> None:
     assert len(known | {*epochs_of(state).values()}) == 4
 
 
+@each_database
 def test_a_shard_of_another_generation_commits_nothing_although_its_epoch_is_known(opener: Opener) -> None:
     """The epochs that a backup brings back are those of its generation."""
     state = opener.state()
@@ -56,6 +59,7 @@ def test_a_shard_of_another_generation_commits_nothing_although_its_epoch_is_kno
         save(ledger, decision(0))
 
 
+@each_database
 def test_shards_of_another_count_end_all_epochs_of_a_connection(opener: Opener) -> None:
     """A target can be in any of them. Those of other connections continue."""
     state = opener.state()

@@ -1,8 +1,5 @@
 """After a failed write, memory and disk agree."""
 
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,7 @@ from autoscaler.model import (
 from autoscaler.record.ledger import Ledger
 from tests.clocks import FakeClock
 from tests.decisions import remembering
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.refused import engine_of, refused
 from tests.record.samples import START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
@@ -49,10 +46,10 @@ def pragma(ledger: Ledger, statement: str) -> None:
     ("broken", "repaired", "said"), [(FULL, ROOM_AGAIN, "the disk is full"), (READ_ONLY, WRITABLE, "read-only")]
 )
 def test_a_record_that_fails_leaves_the_intent_unfinished(
-    sqlite_opener: Opener, broken: str, repaired: str, said: str
+    opener: Opener, broken: str, repaired: str, said: str
 ) -> None:
     """The size was written and its scale event was not. The next cycle must know it, not only the next daemon."""
-    ledger = sqlite_opener.ledger()
+    ledger = opener.ledger()
     keep(ledger, decision(0))
     before = ledger.recall([scaler()])["web"]
     ledger.intend([rising(15)])
@@ -66,12 +63,12 @@ def test_a_record_that_fails_leaves_the_intent_unfinished(
     keep(ledger, decision(30))
     expected = remember(scaler(), remembered, decision(30))
     assert ledger.recall([scaler()]) == {"web": expected}
-    assert sqlite_opener.restart().recall([scaler()]) == {"web": expected}
+    assert opener.restart().recall([scaler()]) == {"web": expected}
 
 
-def test_an_intent_that_fails_is_forgotten(sqlite_opener: Opener) -> None:
+def test_an_intent_that_fails_is_forgotten(opener: Opener) -> None:
     """Nothing was written to the target, so no write is unfinished."""
-    ledger = sqlite_opener.ledger()
+    ledger = opener.ledger()
     keep(ledger, decision(0))
     before = ledger.recall([scaler()])
     pragma(ledger, READ_ONLY)
@@ -143,6 +140,7 @@ def test_a_write_that_arrived_is_counted_once_if_all_goes_well(opener: Opener) -
     assert opener.restart().recall([scaler()])["web"].hpa.scale_ups == events
 
 
+@each_database
 def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener) -> None:
     """Its row was lost with the failed transaction. An id that only the process remembers would have no row."""
     ledger = opener.ledger()
@@ -153,6 +151,7 @@ def test_an_autoscaler_that_could_not_be_created_is_created_later(opener: Opener
     assert opener.restart().recall([scaler()]) == expected
 
 
+@each_database
 def test_after_a_commit_that_reports_failure_the_disk_counts(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection can break after the commit reached the server. The memory must then follow the disk."""
     ledger = opener.ledger()
@@ -174,6 +173,7 @@ def test_after_a_commit_that_reports_failure_the_disk_counts(opener: Opener, mon
     assert [record.decision.now for record in opener.archive().records("web")] == [at(0), at(15), at(30)]
 
 
+@each_database
 @pytest.mark.parametrize("where", ["INSERT INTO block", "UPDATE writer", "UPDATE autoscaler", "INSERT INTO kept"])
 def test_a_failed_commit_keeps_no_part(opener: Opener, where: str) -> None:
     """A decision without its addition to the memory, or the reverse, would be wrong."""
@@ -244,6 +244,7 @@ def test_a_decision_that_cannot_be_recorded_affects_only_its_own_autoscaler(
     assert again.recall([scaler("odd")])["odd"] == remember(scaler("odd"), expected["odd"], decision(30, "odd"))
 
 
+@each_database
 def test_a_size_that_no_database_can_store_is_not_written(opener: Opener) -> None:
     """Its intent cannot be stored, so the write would be unknown. The intents of the others are stored."""
     ledger = opener.ledger()
@@ -254,16 +255,3 @@ def test_a_size_that_no_database_can_store_is_not_written(opener: Opener) -> Non
     found = opener.restart().recall([scaler(name) for name in NAMES])
     open_now = {name: history.pending and history.pending.size for name, history in found.items()}
     assert open_now == {"fine": 8, "odd": None, "well": 8}
-
-
-@pytest.mark.slow
-def test_an_intent_survives_kill_9(sqlite_opener: Opener) -> None:
-    """The daemon is killed between the write to the target and its record."""
-    program = (
-        "import os, signal; from tests.record.conftest import Opener; from tests.record.samples import rising, scaler; "
-        "from pathlib import Path; import sys; ledger = Opener(None, Path(sys.argv[1])).ledger(); "
-        "ledger.recall([scaler()]); ledger.intend([rising()]); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    command = [sys.executable, "-c", program, str(sqlite_opener.folder)]
-    assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == -signal.SIGKILL
-    assert sqlite_opener.ledger().recall([scaler()])["web"].pending == PendingWrite(8, 5, at(0))

@@ -9,7 +9,7 @@ from autoscaler.record import schema
 from autoscaler.record.archive import Archive
 from autoscaler.record.forgetting import forget
 from tests.record.claims import again, moment, serve
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.hosts import SECONDS, WEB, Hosts
 from tests.record.samples import FLEET, decision, keep, save, scaler
 from tests.replaced import replace
@@ -35,6 +35,7 @@ def forgotten(opener: Opener, name: str, seconds: float) -> list[str]:
     return [str(each) for each in forget(opener.url, opener.folder, name, moment(seconds))]
 
 
+@each_database
 def test_a_forgotten_autoscaler_leaves_nothing_and_the_others_keep_all(opener: Opener) -> None:
     """This includes its former targets. It begins anew when it is served again."""
     decided(opener)
@@ -47,9 +48,8 @@ def test_a_forgotten_autoscaler_leaves_nothing_and_the_others_keep_all(opener: O
     assert found["fine"].at == decision(15).now
 
 
-def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(sqlite_opener: Opener) -> None:
+def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(opener: Opener) -> None:
     """Otherwise the daemon would write it anew, or fail. An autoscaler that it no longer serves is forgotten."""
-    opener = sqlite_opener
     decided(opener)
     ledger = opener.ledger()
     assert serve(ledger, *BOTH) == {}
@@ -64,42 +64,42 @@ def test_an_autoscaler_that_a_live_daemon_serves_is_not_forgotten(sqlite_opener:
     assert ledger.recall(BOTH)["web"].at is None
 
 
-def test_an_autoscaler_with_a_long_sync_period_is_served_for_four_of_them(sqlite_opener: Opener) -> None:
+def test_an_autoscaler_with_a_long_sync_period_is_served_for_four_of_them(opener: Opener) -> None:
     """It is decided about once in five minutes."""
-    ledger, slow = sqlite_opener.ledger(), replace(scaler(), sync_period=timedelta(minutes=5))
+    ledger, slow = opener.ledger(), replace(scaler(), sync_period=timedelta(minutes=5))
     assert serve(ledger, slow) == {}
     save(ledger, decision(0), scalers={"web": slow})
     with pytest.raises(StateError, match="is served by the running daemon"):
-        forgotten(sqlite_opener, "web", 1199)
-    assert forgotten(sqlite_opener, "web", 1200) == ["fleet/web-asg"]
+        forgotten(opener, "web", 1199)
+    assert forgotten(opener, "web", 1200) == ["fleet/web-asg"]
 
 
-def test_a_damaged_autoscaler_can_be_forgotten_beside_the_daemon(sqlite_opener: Opener) -> None:
+def test_a_damaged_autoscaler_can_be_forgotten_beside_the_daemon(opener: Opener) -> None:
     """It is the remedy if its specification cannot be read, too."""
-    state = sqlite_opener.state()
+    state = opener.state()
     keep(state.ledger(FLEET), decision(0))
     with state._database.writing() as connection:
         connection.execute(schema.spec.update().values(body=b""))
-    assert forgotten(sqlite_opener, "web", 61) == ["fleet/web-asg"]
+    assert forgotten(opener, "web", 61) == ["fleet/web-asg"]
 
 
-def test_after_a_step_of_the_clock_a_served_autoscaler_is_not_forgotten(sqlite_opener: Opener) -> None:
+def test_after_a_step_of_the_clock_a_served_autoscaler_is_not_forgotten(opener: Opener) -> None:
     """The daemon's newest decision seems to be in the future until its next one."""
-    keep(sqlite_opener.ledger(), decision(3600))
+    keep(opener.ledger(), decision(3600))
     with pytest.raises(StateError, match="is served by the running daemon"):
-        forgotten(sqlite_opener, "web", 0)
+        forgotten(opener, "web", 0)
 
 
 def test_an_autoscaler_of_a_removed_connection_can_be_forgotten_beside_the_daemon(
-    sqlite_opener: Opener,
+    opener: Opener,
 ) -> None:
     """A reload ended the shard of the connection."""
-    state = sqlite_opener.state()
+    state = opener.state()
     ledger = state.ledger(FLEET)
     assert serve(ledger, *BOTH) == {}
     save(ledger, decision(0))
     ledger.end()
-    assert forgotten(sqlite_opener, "web", 61) == ["fleet/web-asg"]
+    assert forgotten(opener, "web", 61) == ["fleet/web-asg"]
 
 
 def test_an_unknown_name_is_an_error(opener: Opener) -> None:
@@ -134,8 +134,12 @@ def test_the_clock_of_the_leader_s_host_does_not_count(hosts: Hosts, wrong_by: f
     ledger.follow_clock(host.clock.moment())
     ledger.recall([scaler()])
     save(ledger, decision(wrong_by))
-    hosts.live(50, host)
+    for _ in range(10):
+        hosts.advance(5)
+        host.turn()
     with pytest.raises(StateError, match=", pid "):
         forget(hosts.url, hosts._folder, "web", moment(50))
-    hosts.live(700, host)
+    for _ in range(140):
+        hosts.advance(5)
+        host.turn()
     assert len(forget(hosts.url, hosts._folder, "web", moment(750))) == 1

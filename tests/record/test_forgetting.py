@@ -10,9 +10,8 @@ from autoscaler.record import schema
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.rows import rows_by_id
 from autoscaler.record.state import State
-from tests.record.conftest import Opener, kept_for
-from tests.record.cycles import serving
-from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler
+from tests.record.conftest import Opener, each_database, kept_for
+from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, serving
 
 KEEP = kept_for(retention=timedelta(hours=2))
 PAST = 7200.0
@@ -49,6 +48,7 @@ def test_a_removed_autoscaler_is_remembered_for_the_retention(opener: Opener) ->
     assert ledger.recall([scaler("left")]) == remembered
 
 
+@each_database
 @pytest.mark.usefixtures("short_blocks")
 def test_a_removed_autoscaler_is_forgotten_after_the_retention(opener: Opener) -> None:
     """Its rows in every table, the sightings of its target and the adapter's values are deleted."""
@@ -142,6 +142,7 @@ def test_packing_skips_the_rows_of_a_forgotten_autoscaler(opener: Opener) -> Non
     assert {owner_id for body in bodies for owner_id, _ in rows_by_id(body)} == {2}
 
 
+@each_database
 def test_an_id_is_never_given_to_another_autoscaler(opener: Opener) -> None:
     """Blocks may still have rows of the forgotten one, which would become the new one's."""
     state = opener.state(KEEP)

@@ -14,7 +14,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.lease import LeaseOptions
 from autoscaler.record.state import State
 from tests.clocks import FakeClock
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.epochs import epochs_of
 from tests.record.hosts import SECONDS, WEB, Host, Hosts, two
 from tests.record.postgresql import Server, empty_state, running_server
@@ -37,6 +37,7 @@ def generation_of(state: State) -> str:
         return found
 
 
+@each_database
 def test_after_a_restored_backup_no_epoch_begins_twice(opener: Opener, tmp_path: Path) -> None:
     """This holds for shards in the backup and for later ones."""
     state = opener.state()
@@ -85,10 +86,17 @@ def test_a_restored_copy_has_no_leader(hosts: Hosts, tmp_path: Path) -> None:
     assert not first.leads
 
 
-@pytest.fixture
-def primary() -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
     with running_server() as server:
         yield server
+
+
+@pytest.fixture
+def primary(server: Server) -> Iterator[Server]:
+    """Return a server that the test stops."""
+    yield server
+    server.start()
 
 
 SHORT = LeaseOptions(timedelta(seconds=10), timedelta(seconds=8), timedelta(seconds=1))
@@ -145,38 +153,6 @@ def test_after_a_lagging_standby_is_promoted_no_old_daemon_commits(primary: Serv
         assert [record.decision.now for record in third.state.archive.records("web")] == [at(0), at(30)]
         for host in (first, second, third):
             host.state.close()
-    finally:
-        standby.stop()
-        shutil.rmtree(standby.folder)
-
-
-@pytest.mark.slow
-def test_the_leader_of_a_lagging_server_leads_on_only_with_its_own_epochs(primary: Server, tmp_path: Path) -> None:
-    """The leader is the same; a shard's last epoch is lost. That shard begins anew, whatever its memory is."""
-    url = empty_state(primary.address)
-    host = opened(url, tmp_path)
-    host.turn()
-    older = host.ledger()
-    standby = primary.standby()
-    standby.wait_for(primary)
-    standby.stop()
-    newer = host.ledger()
-    keep(newer, decision(0))
-    primary.stop()
-    standby.promote(primary.port)
-    try:
-        host.turn()
-        assert host.leads
-        newer.recall([scaler()])
-        with pytest.raises(StaleLedger, match="superseded"):
-            save(newer, decision(15))
-        older.recall([scaler()])
-        with pytest.raises(StaleLedger, match="superseded"):  # its epoch is the newest there, but not in this process
-            save(older, decision(30))
-        again = host.ledger()
-        keep(again, decision(45))
-        assert [record.decision.now for record in host.state.archive.records("web")] == [at(45)]
-        host.state.close()
     finally:
         standby.stop()
         shutil.rmtree(standby.folder)

@@ -54,13 +54,6 @@ def test_a_standby_leads_after_the_lease_of_a_dead_leader(hosts: Hosts) -> None:
     assert second.leads
 
 
-@pytest.mark.parametrize("standbys", [1, 4])
-def test_one_of_several_standbys_leads(hosts: Hosts, standbys: int) -> None:
-    first, *others = two(hosts, standbys)
-    hosts.live(2 * int(SECONDS), *others, without=[first])
-    assert [host.leads for host in others].count(True) == 1
-
-
 def test_tokens_are_compared_within_one_session(hosts: Hosts) -> None:
     """A new session may reach another server with an old row."""
     _, second = two(hosts)
@@ -115,9 +108,9 @@ def test_the_duration_of_a_read_does_not_count(hosts: Hosts) -> None:
     assert second.leads
 
 
-@pytest.mark.parametrize("step", [3600, -3600, 60, -60])
-def test_a_step_of_the_database_s_clock_ends_no_lease(hosts: Hosts, step: float) -> None:
-    """A takeover would let two write."""
+@pytest.mark.parametrize("step", [3600, -3600])
+def test_a_step_of_the_database_s_clock_ends_and_prolongs_no_lease(hosts: Hosts, step: float) -> None:
+    """After a step back nothing was served for an hour; a step forward let another daemon write too early."""
     first, second = two(hosts)
     ledger, generation = first.ledger(), first.lease.generation
     hosts.live(3, first, second)
@@ -128,15 +121,8 @@ def test_a_step_of_the_database_s_clock_ends_no_lease(hosts: Hosts, step: float)
     hosts.live(int(SECONDS), first, second)
     assert ledger.is_current()
     assert (first.lease.generation, second.leads) == (generation, False)
-
-
-@pytest.mark.parametrize("step", [3600, -3600, 60, -60])
-def test_a_dead_leader_has_a_successor_after_a_step_of_the_databases_clock(hosts: Hosts, step: float) -> None:
-    """A step back by an hour left nothing served for an hour; a step forward let another daemon write too early."""
-    first, second = two(hosts)
-    hosts.live(3, second)
     hosts.step(step)
-    hosts.live(int(SECONDS) - 4, second)
+    hosts.live(int(SECONDS) - 1, second)
     assert not second.leads
     hosts.live(1, second)
     assert (first.leads, second.leads) == (False, True)
@@ -157,10 +143,12 @@ def test_each_lease_lasts_as_long_as_its_own_daemon_says(hosts: Hosts, theirs: i
 
 
 @pytest.mark.parametrize("wrong_by", [600, -600])
-def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> None:
-    """It is wrong by ten minutes: by its clock a lease would be over at once, or never."""
-    wrong, right = hosts.start(wrong_by), hosts.start()
-    for _ in range(20):
+def test_neither_a_wrong_clock_nor_the_uptime_of_a_host_moves_a_lease(hosts: Hosts, wrong_by: float) -> None:
+    """The clock is wrong by ten minutes: by it a lease would be over at once, or never. The standby's machine started a
+    month before the leader's.
+    """
+    wrong, right = hosts.start(wrong_by), hosts.start(up=30 * 86_400)
+    for _ in range(10):
         for host in (wrong, right):
             host.turn()
         hosts.advance(2)
@@ -169,17 +157,6 @@ def test_a_host_s_wrong_clock_moves_no_lease(hosts: Hosts, wrong_by: float) -> N
     assert not right.leads
     hosts.live(1, right)
     assert right.leads
-
-
-def test_a_takeover_does_not_count_the_uptime_of_its_machine(hosts: Hosts) -> None:
-    """It started a month earlier than the leader's."""
-    first, second = hosts.start(), hosts.start(up=30 * 86_400)
-    for host in (first, second):
-        host.turn()
-    hosts.live(int(SECONDS) - 1, second)
-    assert not second.leads
-    hosts.live(1, second)
-    assert second.leads
 
 
 def test_an_announced_write_renews_the_lease(hosts: Hosts) -> None:

@@ -13,7 +13,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.sizes import TIERS, count_bytes, counted_bytes, insert_rows, size_of
 from autoscaler.record.times import to_micros
-from tests.record.conftest import Opener, kept_for
+from tests.record.conftest import Opener, each_database, kept_for
 from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, scaler
 from tests.replaced import replace
 from tests.steering import steer
@@ -30,7 +30,7 @@ def limited(max_bytes: int) -> Retention:
 def fill(ledger: Ledger, quarters: int, first: int = 0) -> None:
     """Record a cycle of some kilobytes every quarter of an hour, with an hour in each block."""
     for quarter in range(first, first + quarters):
-        keep(ledger, decision(QUARTER * quarter), seen=noise(quarter))
+        keep(ledger, decision(QUARTER * quarter), seen=noise(quarter, 20))
 
 
 def quarters(archive: Archive) -> list[float]:
@@ -82,6 +82,7 @@ def test_nothing_is_deleted_while_there_is_room(opener: Opener) -> None:
     assert archive.cuts() == []
 
 
+@each_database
 def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
     """Charts and events are small and are needed for longer."""
     ledger = opener.ledger(limited(10 * MB))
@@ -95,6 +96,7 @@ def test_the_oldest_detail_is_deleted_first(opener: Opener) -> None:
     assert [cut.tier for cut in opener.archive().cuts()] == ["detail"]
 
 
+@each_database
 def test_events_of_an_outage_leave_the_detail(opener: Opener) -> None:
     """It is what explains the outage. Detail beyond half of the limit goes first, then history, then the rest."""
     ledger = opener.ledger(limited(10 * MB))
@@ -156,6 +158,7 @@ def test_of_the_history_the_oldest_is_deleted_first(opener: Opener) -> None:
     assert count_rows(ledger, "change") == 2
 
 
+@each_database
 @pytest.mark.parametrize("left", [False, True])
 def test_the_counted_bytes_are_those_of_the_rows(opener: Opener, *, left: bool) -> None:
     """After packing, retention, cuts, steering, and an autoscaler that is forgotten."""

@@ -4,18 +4,13 @@ import pytest
 
 from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
-from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite, Proposed
+from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite
 from autoscaler.target.scaled import AS_WRITTEN
 from tests.decisions import remembering
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import FLEET, START, at, decision, keep, observation, rising, save, scaler, written
 from tests.replaced import replace
 from tests.steering import steer
-
-
-def test_a_new_autoscaler_remembers_nothing(opener: Opener) -> None:
-    """Its first cycle needs no special case."""
-    assert opener.ledger().recall([scaler()]) == {"web": History()}
 
 
 def test_an_intent_stays_while_the_target_cannot_be_read(opener: Opener) -> None:
@@ -42,18 +37,6 @@ def test_a_dry_run_has_no_intents(opener: Opener) -> None:
     assert opener.restart().recall([scaler()])["web"].pending is None
 
 
-def test_a_dry_run_is_recorded_as_a_dry_run(opener: Opener) -> None:
-    """Readers see its decisions; none of its changes happened."""
-    ledger = opener.ledger()
-    proposed = replace(rising(), dry_run=True, outcome=Proposed(8))
-    keep(ledger, proposed)
-    archive = opener.archive()
-    assert [record.decision for record in archive.records("web")] == [proposed]
-    assert [row.dry_run for row in archive.series("web")] == [True]
-    history = ledger.recall([scaler()])["web"]
-    assert (len(history.hpa.recommendations), history.hpa.scale_ups) == (1, ())
-
-
 def test_a_new_target_starts_without_a_memory_and_the_old_memory_is_kept(opener: Opener) -> None:
     """Recommendations for one group say nothing about another. A typing error in the file loses no memory."""
     ledger = opener.ledger()
@@ -65,6 +48,7 @@ def test_a_new_target_starts_without_a_memory_and_the_old_memory_is_kept(opener:
     assert opener.restart().recall([scaler()]) == before
 
 
+@each_database
 def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(opener: Opener) -> None:
     """One target's odd error text must not affect the memory of all other autoscalers."""
     odd = written(rising())
@@ -98,10 +82,10 @@ def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paus
     assert record.history == History(manual=paused)
 
 
-def test_removed_autoscalers_are_not_kept_in_the_process_memory(sqlite_opener: Opener) -> None:
+def test_removed_autoscalers_are_not_kept_in_the_process_memory(opener: Opener) -> None:
     """Names that change for months must not fill the daemon's memory."""
-    keep(sqlite_opener.ledger(), *(decision(name=f"s{k}") for k in range(50)))
-    ledger = sqlite_opener.restart()
+    keep(opener.ledger(), *(decision(name=f"s{k}") for k in range(50)))
+    ledger = opener.restart()
     ledger.follow([scaler("s0")])
     ledger.recall([scaler("s0")])
     assert ledger._entries is not None

@@ -15,7 +15,7 @@ from autoscaler.record import schema, versions
 from autoscaler.record.database import Database, locate
 from autoscaler.record.state import State
 from tests.record.blocked import until_blocked
-from tests.record.conftest import Opener, in_threads
+from tests.record.conftest import Opener, each_database, in_threads
 from tests.record.hosts import SECONDS, Host, Hosts, two
 from tests.record.samples import FLEET, at, decision, keep, scaler
 
@@ -44,6 +44,7 @@ def is_migrated(state: State) -> bool:
     return bool(number == schema.VERSION and "extra" in columns)
 
 
+@each_database
 def test_a_daemon_that_leads_migrates_the_state_and_goes_on(opener: Opener) -> None:
     state = opener.state()
     keep(state.ledger(FLEET), decision(0))
@@ -54,6 +55,7 @@ def test_a_daemon_that_leads_migrates_the_state_and_goes_on(opener: Opener) -> N
     assert state.ledger(FLEET).recall([scaler()])["web"].at == at(0)
 
 
+@each_database
 def test_a_step_that_fails_changes_nothing(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(connection: Connection) -> None:
         add_column(connection)

@@ -12,7 +12,7 @@ from autoscaler.record import archive as archives
 from autoscaler.record.entries import Key
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.newest import Newest
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import at, decision, keep, scaler
 
 
@@ -21,6 +21,7 @@ def names(kept: Mapping[Key, Newest]) -> set[str]:
     return {newest.decision.name for newest in kept.values()}
 
 
+@each_database
 def test_a_name_that_left_is_kept_in_the_state_alone(opener: Opener) -> None:
     """Readers still list it and its history."""
     state = opener.state()

@@ -11,7 +11,7 @@ from autoscaler.record import schema
 from autoscaler.record.outbox import Outbox, Waiting, rows_of
 from autoscaler.record.state import State
 from tests.decisions import remembering
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.hosts import Hosts, two
 from tests.record.samples import FLEET, at, decision, observation, scaler
 from tests.replaced import replace
@@ -106,6 +106,7 @@ def test_a_full_outbox_loses_its_oldest_notices(opener: Opener, monkeypatch: pyt
     assert (len(found), found[-1]) == (50, "newest")
 
 
+@each_database
 def test_a_notice_of_yesterday_is_not_sent(opener: Opener) -> None:
     outbox = opener.state().outbox
     outbox.add([notice("old")], moment(0))
@@ -126,9 +127,9 @@ def test_a_step_of_the_wall_clock_makes_no_notice_old(opener: Opener, step: time
 
 
 @pytest.mark.parametrize(("days", "gone"), [(0.5, 0), (1.5, 1)])
-def test_after_a_boot_the_wall_clock_says_how_old_a_notice_is(sqlite_opener: Opener, days: float, gone: int) -> None:
+def test_after_a_boot_the_wall_clock_says_how_old_a_notice_is(opener: Opener, days: float, gone: int) -> None:
     """The other clock begins anew."""
-    outbox = sqlite_opener.state().outbox
+    outbox = opener.state().outbox
     outbox.add([notice("web")], moment(0))
     assert outbox.trim(moment(days * DAY, boot="next")) == gone
 

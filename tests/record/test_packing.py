@@ -11,13 +11,13 @@ from sqlalchemy import event, select
 from autoscaler.errors import StateError
 from autoscaler.model import Observed
 from autoscaler.record import schema
-from autoscaler.record.binary import differences, pack, running_sums
+from autoscaler.record.binary import pack
 from autoscaler.record.evaluation import COLUMNS
 from autoscaler.record.packing import PAGES_PER_BLOCK, full_chunks, replace_pages
 from autoscaler.record.packing import pack as pack_chunk
 from autoscaler.record.rows import Row, pack_page, pack_rows, rows_by_id, rows_of
 from autoscaler.record.times import to_micros
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import at, count_blocks, decision, keep, observation, scaler
 
 TIMES = st.integers(-(2**50), 2**50)
@@ -46,11 +46,6 @@ def test_a_page_returns_its_rows_unchanged(rows: dict[int, Row]) -> None:
     assert dict(rows_by_id(pack_page(rows))) == {owner_id: [row] for owner_id, row in rows.items()}
 
 
-@given(st.lists(st.integers(-(2**70), 2**70), max_size=6))
-def test_differences_add_up_again(values: list[int]) -> None:
-    assert running_sums(differences(values)) == values
-
-
 def test_rows_with_columns_of_another_version_are_a_state_error() -> None:
     """A damaged state must not show an invented decision."""
     sheet = ([1], [0], [1], [None], [[0]] * (COLUMNS - 1), [[b""]] * (COLUMNS - 2))
@@ -60,9 +55,9 @@ def test_rows_with_columns_of_another_version_are_a_state_error() -> None:
     assert [type(found) for _, found in rows_by_id(body)] == [StateError]
 
 
-def test_equal_cycles_need_little_room(sqlite_opener: Opener) -> None:
+def test_equal_cycles_need_little_room(opener: Opener) -> None:
     """Most of a target stays the same in the next cycle. Two days must fit a small disk."""
-    ledger = sqlite_opener.ledger()
+    ledger = opener.ledger()
     for cycle in range(PAGES_PER_BLOCK + 1):
         keep(ledger, decision(15 * cycle, size=5))
     with ledger._context.readers.begin() as connection:
@@ -70,6 +65,7 @@ def test_equal_cycles_need_little_room(sqlite_opener: Opener) -> None:
     assert sizes[True] < 3 * sizes[False]
 
 
+@each_database
 def test_a_block_that_would_grow_too_large_is_divided(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """To read an hour of targets with a thousand instances would take too much memory and time."""
     monkeypatch.setattr("autoscaler.record.packing.PAGES_PER_BLOCK", 10)

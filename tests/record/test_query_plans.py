@@ -129,11 +129,11 @@ SMALL = ("writer", "lease", "fence", "kept")
 """Tables with few rows: for each shard or target, not for each cycle."""
 
 
-def test_no_statement_of_the_housekeeping_scans_a_table_of_sqlite(sqlite_opener: Opener) -> None:
+def test_no_statement_of_the_housekeeping_scans_a_table_of_sqlite(opener: Opener) -> None:
     """SQLite names an index that it searches, and a table that it scans."""
-    state = sqlite_opener.state(Retention(timedelta(days=2), timedelta(days=30), max_bytes=1))
+    state = opener.state(Retention(timedelta(days=2), timedelta(days=30), max_bytes=1))
     ledger = state.ledger(FLEET)
-    for quarter in range(200):
+    for quarter in range(20):
         keep(ledger, *(decision(900 * quarter, name, size=quarter, events=[event_of()]) for name in ("web", "gone")))
     database, readers = state._database._engine, state._context.readers._engine
     with sent(database, readers) as statements:

@@ -1,34 +1,33 @@
 """Readers never wait for shards, nor shards for readers."""
 
 import threading
-from collections.abc import Callable, Iterator
 
 import pytest
 from sqlalchemy import delete, select
 
 from autoscaler.record import schema
 from autoscaler.record.archive import Archive
-from autoscaler.record.state import State
-from tests.record.conftest import Opener, in_threads
+from tests.record.conftest import Opener, each_database, in_threads
 from tests.record.samples import FLEET, at, decision, event, keep, rising, save, scaler, written
 
-READS: dict[str, Callable[[Archive], object]] = {
-    "latest": lambda archive: archive.latest(),
-    "knows": lambda archive: archive.knows("web"),
-    "record_at": lambda archive: archive.record_at("web"),
-    "records": lambda archive: list(archive.records("web")),
-    "events": lambda archive: archive.events(),
-    "series": lambda archive: archive.series("web"),
-    "first_seen": lambda archive: archive.first_seen(),
-    "steering": lambda archive: archive.steering(),
-    "cuts": lambda archive: archive.cuts(),
-    "size": lambda archive: archive.size(),
-}
+
+def read_all(archive: Archive) -> None:
+    """Read everything that an archive has."""
+    archive.latest()
+    archive.knows("web")
+    archive.record_at("web")
+    list(archive.records("web"))
+    archive.events()
+    archive.series("web")
+    archive.first_seen()
+    archive.steering()
+    archive.cuts()
+    archive.size()
 
 
-@pytest.fixture
-def writer(opener: Opener) -> Iterator[State]:
-    """A daemon with a thread in the middle of a commit until the test ends."""
+@each_database
+def test_a_reader_does_not_wait_for_a_commit(opener: Opener) -> None:
+    """The page and the command line answer while the commit is open."""
     state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0, events=[event()]))
@@ -42,18 +41,13 @@ def writer(opener: Opener) -> Iterator[State]:
 
     with in_threads([hang]) as raised:
         assert inside.wait(60)
-        yield state
+        read_all(state.archive)
+        read_all(opener.archive())
         over.set()
     assert raised == []
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_a_reader_does_not_wait_for_a_commit(writer: State, opener: Opener, read: Callable[[Archive], object]) -> None:
-    """The page and the command line answer while the commit is open."""
-    read(writer.archive)
-    read(opener.archive())
-
-
+@each_database
 def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
     """A shard that does not write is independent of another shard's slow disk."""
     state = opener.state()
@@ -67,6 +61,7 @@ def test_a_shard_recalls_while_another_one_commits(opener: Opener) -> None:
         assert quick.adapter_memory() == {}
 
 
+@each_database
 @pytest.mark.usefixtures("short_blocks")
 def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
     """The readers continue after the commits. A commit that waited for a reader would fail at its time-out."""
@@ -84,6 +79,7 @@ def test_a_commit_does_not_wait_for_a_reader(opener: Opener) -> None:
     assert [len(list(reader)) for reader in readers] == [5, 5]
 
 
+@each_database
 @pytest.mark.usefixtures("short_blocks")
 def test_a_reader_sees_one_state(opener: Opener) -> None:
     """Rows move from pages into blocks while it reads. Each row is read once."""
@@ -106,6 +102,7 @@ def test_a_reader_sees_one_state(opener: Opener) -> None:
     assert len(seen) > 1
 
 
+@each_database
 @pytest.mark.usefixtures("short_blocks")
 def test_a_slow_reader_has_no_open_transaction_between_two_cycles(opener: Opener) -> None:
     """With one SQLite's log would grow, and PostgreSQL would end the session after 30 s."""
@@ -122,6 +119,7 @@ def test_a_slow_reader_has_no_open_transaction_between_two_cycles(opener: Opener
     assert [each.decision.now for each in seen] == [at(15 * cycle) for cycle in range(14)]
 
 
+@each_database
 @pytest.mark.usefixtures("short_blocks")
 def test_cycles_that_are_deleted_during_a_read_are_left_out(opener: Opener) -> None:
     """Their retention was over, so the answer begins later."""

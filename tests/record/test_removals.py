@@ -21,7 +21,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.state import State
 from tests.clocks import FakeClock
 from tests.limits.fleet import limits
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.refused import refused
 from tests.record.samples import FLEET, START, at, count_rows, decision, falling, save, scaler
 from tests.replaced import replace
@@ -96,6 +96,7 @@ def test_a_repeated_scale_in_replaces_the_one_before(opener: Opener) -> None:
     assert counted(ledger, 45) == [("s0", 45, 3)]
 
 
+@each_database
 def test_an_intent_of_a_cycle_without_a_record_is_counted_once(opener: Opener) -> None:
     """The next cycle intends nothing: a reload made it a dry run."""
     ledger = shard(opener.state())
@@ -163,6 +164,7 @@ def test_the_shards_of_a_connection_count_each_others_removals(opener: Opener) -
     assert (mine, 15.0, 3) in counted(ledgers[0], 15)
 
 
+@each_database
 def test_a_shard_that_intends_too_late_is_refused(opener: Opener) -> None:
     """Another shard has used the rest of the budget before its commit."""
     state = opener.state()
@@ -211,10 +213,10 @@ def test_a_target_with_a_hanging_write_gets_no_new_intent(opener: Opener) -> Non
     assert ledger.recall(scalers)["s0"].pending == recalled["s0"].pending
 
 
-def test_a_step_of_the_clock_makes_no_removal_older(sqlite_opener: Opener) -> None:
+def test_a_step_of_the_clock_makes_no_removal_older(opener: Opener) -> None:
     """Otherwise a step of half an hour would free the whole budget at once."""
     clock = FakeClock(START)
-    state = sqlite_opener.state(clock=clock)
+    state = opener.state(clock=clock)
     ledger = shard(state)
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0"), Written(2))
@@ -258,10 +260,10 @@ def test_a_step_back_of_the_clock_lets_old_removals_go(opener: Opener) -> None:
     assert count_rows(ledger, "removal") == 1
 
 
-def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(sqlite_opener: Opener) -> None:
+def test_an_unfinished_scale_in_is_found_again_after_the_clock_was_set(opener: Opener) -> None:
     """Its time is stored twice, and both are moved."""
     clock = FakeClock(START)
-    ledger = shard(sqlite_opener.state(clock=clock))
+    ledger = shard(opener.state(clock=clock))
     ledger.follow_clock(clock.moment())
     cycle(ledger, falling(0, "s0", 1), GONE)
     clock.step(-600)

@@ -13,7 +13,7 @@ from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import Identify, Place, identify, text_of
 from tests.record.claims import moment
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import FLEET, decision, keep, rising, save, scaler
 from tests.replaced import replace
 
@@ -90,6 +90,7 @@ def at_address(address: str) -> Identify:
     return lambda target: text_of("nomad", address, replace(target, namespace=target.namespace or "default"))
 
 
+@each_database
 def test_a_connection_with_another_address_goes_on(opener: Opener) -> None:
     """An agent was added, or another host reaches the same cluster by another way."""
     web = of("web", OLD)
@@ -141,15 +142,15 @@ def test_saved_values_follow_the_target(opener: Opener) -> None:
     assert serving(opener.ledger(), [before]).adapter_memory() == {OLD: {"failures": 4}}
 
 
-def test_a_damaged_memory_that_was_forgotten_begins_anew_without_a_restart(sqlite_opener: Opener) -> None:
+def test_a_damaged_memory_that_was_forgotten_begins_anew_without_a_restart(opener: Opener) -> None:
     web = of("web", OLD)
-    ledger = serving(sqlite_opener.ledger(), [web])
+    ledger = serving(opener.ledger(), [web])
     keep(ledger, decision(0, "web", "web"), scalers=[web])
     with ledger._context.database.writing() as connection:
         connection.execute(update(schema.autoscaler).values(body=b"nonsense"))
-    ledger = serving(sqlite_opener.restart(), [web])
+    ledger = serving(opener.restart(), [web])
     with pytest.raises(StateError, match="autoscaler forget web"):
         history(ledger, web)
-    forget(None, sqlite_opener.folder, "web", moment(600))
+    forget(None, opener.folder, "web", moment(600))
     assert history(ledger, web) == History()
     save(ledger, decision(30, "web", "web"), scalers={"web": web})

@@ -8,8 +8,8 @@ import pytest
 from autoscaler.record.archive import Archive
 from autoscaler.record.housekeeping import Retention
 from autoscaler.record.ledger import Ledger
-from tests.record.conftest import Opener, kept_for
-from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, observation, scaler
+from tests.record.conftest import Opener, each_database, kept_for
+from tests.record.samples import FLEET, START, at, count_rows, decision, event, keep, noise, scaler
 
 HOUR = 3600.0
 DETAIL = kept_for(detail=timedelta(hours=2), retention=timedelta(hours=12))
@@ -28,6 +28,7 @@ def hours_of(archive: Archive, name: str = "web") -> list[float]:
     return [(record.decision.now - START).total_seconds() / HOUR for record in archive.records(name)]
 
 
+@each_database
 def test_old_detail_is_deleted_and_the_rest_stays(opener: Opener) -> None:
     """The inputs of decisions are kept for two days, the data of charts and events for thirty."""
     ledger = opener.ledger(DETAIL)
@@ -40,6 +41,7 @@ def test_old_detail_is_deleted_and_the_rest_stays(opener: Opener) -> None:
     assert count_rows(ledger, "change") == 8
 
 
+@each_database
 def test_everything_older_than_the_retention_is_deleted(opener: Opener) -> None:
     ledger = opener.ledger(kept_for(detail=timedelta(hours=2), retention=timedelta(hours=4)))
     hourly(ledger, 12)
@@ -73,16 +75,6 @@ def test_without_detail_the_last_change_is_shown(opener: Opener) -> None:
     assert (record.observation, record.history) == (None, None)
     assert record.decision == decision(2 * HOUR, size=7, events=[event()])
     assert record.scaler == scaler()
-
-
-def test_with_detail_a_record_is_exact(opener: Opener) -> None:
-    ledger = opener.ledger(DETAIL)
-    hourly(ledger, 8)
-    record = opener.archive().record_at("web", at(6.3 * HOUR))
-    assert record is not None
-    assert record.decision.now == at(6.25 * HOUR)
-    assert record.observation == observation()
-    assert record.history is not None
 
 
 def test_the_last_change_of_a_removed_autoscaler_stays(opener: Opener) -> None:
@@ -133,19 +125,19 @@ def test_upkeep_runs_once_a_minute(opener: Opener) -> None:
     assert events == [1, 1, 1, 0]
 
 
-def test_a_sqlite_file_shrinks_when_less_is_kept(sqlite_opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sqlite_file_shrinks_when_less_is_kept(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Free space is returned to the disk, except a little that is used again at once."""
     monkeypatch.setattr("autoscaler.record.housekeeping._PAGES_KEPT_FREE", 8)
-    ledger = sqlite_opener.ledger(kept_for())
+    ledger = opener.ledger(kept_for())
     for cycle in range(24):
         keep(ledger, decision(900 * cycle), seen=noise(cycle, 3_000))
-    sqlite_opener.close()  # which writes the log into the file
-    file = sqlite_opener.folder / "state.db"
+    opener.close()  # which writes the log into the file
+    file = opener.folder / "state.db"
     before = file.stat().st_size
-    ledger = sqlite_opener.ledger(kept_for(detail=timedelta(hours=1)))
+    ledger = opener.ledger(kept_for(detail=timedelta(hours=1)))
     for cycle in range(24, 30):
         keep(ledger, decision(900 * cycle))
-    sqlite_opener.close()
+    opener.close()
     assert file.stat().st_size < before / 2
 
 

@@ -1,6 +1,5 @@
 """Records are read back exactly: a rounded number or another class of error would change decisions."""
 
-from datetime import datetime, timedelta, timezone
 from typing import Any, get_args
 
 import pytest
@@ -12,7 +11,6 @@ from autoscaler.model import (
     Decision,
     Failure,
     History,
-    InstanceReading,
     ManualControls,
     Observation,
     Outcome,
@@ -32,9 +30,8 @@ from autoscaler.record.evaluation import (
 from autoscaler.record.series import series_row
 from autoscaler.record.targets import target_from, target_text
 from autoscaler.record.times import to_micros
-from tests.record.conftest import Opener
-from tests.record.drawing import comparable, full, values
-from tests.record.samples import decision, keep, observation
+from tests.record.drawing import comparable, values
+from tests.record.samples import decision, observation
 from tests.replaced import replace
 
 patient = settings(suppress_health_check=list(HealthCheck))  # large values take a while
@@ -69,9 +66,9 @@ def test_any_observation_is_read_back(seen: Observation) -> None:
     assert comparable(observed_again(seen, decision())) == comparable(seen)
 
 
-@pytest.mark.parametrize("kind", [Autoscaler, History, ManualControls, TargetRef, Sighting])
+@pytest.mark.parametrize("kind", [Autoscaler, ManualControls, Sighting])
 def test_any_other_value_is_read_back(kind: type[Any]) -> None:
-    """These are specifications, whole histories, pauses and overrides."""
+    """These are specifications, pauses and overrides."""
     binary = Binary[Any](kind)
 
     @given(values(kind))
@@ -80,23 +77,6 @@ def test_any_other_value_is_read_back(kind: type[Any]) -> None:
         assert binary.load(binary.dump(value)) == value
 
     comes_back()
-
-
-def test_every_field_is_kept_in_a_state(opener: Opener) -> None:
-    """The same through the tables: specification, observation, memory and decision."""
-    spec = full(Autoscaler)
-    spec = replace(
-        spec, target=replace(spec.target, adapter="fleet", parts=())
-    )  # a decision's target is kept as its text
-    made = replace(full(Decision), name=spec.name, target=spec.target, outcome=None)
-    seen = full(Observation)
-    ledger = opener.ledger()
-    keep(ledger, made, scalers=[spec], seen=seen)
-    expected = ledger.recall([spec])[spec.name]
-    assert opener.restart().recall([spec])[spec.name] == expected
-    (record,) = opener.archive().records(spec.name)
-    assert (record.scaler, record.decision, record.observation) == (spec, made, seen)
-    assert opener.archive().latest() == {spec.name: made}
 
 
 @pytest.mark.parametrize("kind", get_args(Outcome))
@@ -123,17 +103,6 @@ def test_an_adapters_own_error_becomes_the_nearest_of_ours() -> None:
     assert found.readings == (Failure("none"),)
     outcome = made_again(replace(decision(), outcome=Throttled("slow down"))).outcome
     assert comparable(outcome) == (TargetUnavailable, "slow down")
-
-
-def test_a_time_in_another_zone_is_the_same_instant() -> None:
-    """Back ends report local times."""
-    local = datetime(2026, 3, 1, 8, 0, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-    seen = observation()
-    (reading,) = seen.readings
-    assert isinstance(reading, InstanceReading)
-    samples = {name: replace(sample, timestamp=local) for name, sample in reading.samples.items()}
-    seen = replace(seen, readings=(replace(reading, samples=samples),))
-    assert observed_again(seen, decision()) == seen
 
 
 @given(values(TargetRef), values(TargetRef))

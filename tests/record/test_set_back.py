@@ -11,7 +11,7 @@ from autoscaler.model import PendingWrite
 from autoscaler.record import schema
 from autoscaler.record.ledger import Ledger
 from autoscaler.target.scaled import AS_WRITTEN
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 TABLES = (
@@ -41,6 +41,7 @@ def fails_once(ledger: Ledger, seconds: float) -> None:
         ledger.intend([rising(seconds)])
 
 
+@each_database
 @pytest.mark.parametrize("cycles_kept", [0, 1, 2])
 def test_lost_rows_are_written_anew(opener: Opener, cycles_kept: int) -> None:
     """Windows and rate limits continue; the history has a gap."""
@@ -76,6 +77,7 @@ def test_a_lost_unfinished_write_stays_unfinished(opener: Opener) -> None:
     assert opener.restart().recall([scaler()])["web"].pending == PendingWrite(8, 5, at(15))
 
 
+@each_database
 def test_a_row_that_now_belongs_to_another_autoscaler_is_not_overwritten(opener: Opener) -> None:
     """A database that lost autoscalers gives their ids to others."""
     ledger = opener.ledger()

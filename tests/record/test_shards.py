@@ -9,7 +9,7 @@ from autoscaler.decide import remember
 from autoscaler.model import History, Sighting
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.state import State
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
 SHARDS, CYCLES = 4, 15
@@ -28,6 +28,7 @@ def _shard(state: State, shard: int) -> History:
     return expected
 
 
+@each_database
 def test_shards_share_one_state(opener: Opener) -> None:
     """The cycle of each connection commits by itself, at the same time as others and beside readers."""
     state = opener.state()
@@ -53,6 +54,7 @@ def noted(ledger: Ledger) -> list[str]:
     return statements
 
 
+@each_database
 def test_histories_are_loaded_and_recorded_with_a_few_statements(opener: Opener) -> None:
     """Ten thousand autoscalers start as fast as one, with at most a statement for each 64 of them."""
     count = 300

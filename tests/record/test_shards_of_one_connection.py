@@ -9,7 +9,7 @@ from autoscaler.errors import StaleLedger
 from autoscaler.model import History, ShardName, TargetRef, shard_of
 from autoscaler.record.ledger import Ledger
 from autoscaler.record.state import State
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.epochs import epochs_of
 from tests.record.samples import FLEET, at, decision, keep, rising, save, scaler, written
 
@@ -38,6 +38,7 @@ def ledgers(state: State, shards: int) -> list[Ledger]:
     return [state.ledger(FLEET, 1 + shard, shards) for shard in range(shards)]
 
 
+@each_database
 def test_shards_that_share_pages_remember_what_each_recorded(opener: Opener, short_blocks: int) -> None:
     """One shard packs the pages of all, with the rows of the others, which continue from their memory."""
     state, expected = opener.state(), Remembered()

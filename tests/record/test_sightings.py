@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from autoscaler.model import Observed, Sighting, Sightings, TargetRef
 from autoscaler.record.ledger import Ledger
-from tests.record.conftest import Opener
-from tests.record.samples import FLEET, at, scaler
+from tests.record.conftest import Opener, each_database
+from tests.record.samples import FLEET, at
 
 WEB, API = TargetRef(FLEET, "web"), TargetRef(FLEET, "api", namespace="default")
 FIRST = {"task-1": Sighting(at(0), True, at(0))}
@@ -17,6 +17,7 @@ def see(ledger: Ledger, sightings: Mapping[TargetRef, Sightings]) -> None:
     ledger.record({}, Observed({}, sightings), [])
 
 
+@each_database
 def test_sightings_survive_a_restart(opener: Opener) -> None:
     """Otherwise every restart would make old instances young, and HPA ignores the cpu of young instances."""
     known = {
@@ -37,15 +38,3 @@ def test_saving_one_target_does_not_change_the_others(opener: Opener) -> None:
     see(ledger, {WEB: FIRST, API: FIRST})
     see(ledger, {WEB: second})
     assert opener.restart().sightings([WEB, API]) == {WEB: second, API: FIRST}
-
-
-def test_sightings_of_a_target_that_returns_are_known(opener: Opener) -> None:
-    """A typing error in the file must not make its instances young."""
-    ledger = opener.ledger()
-    web, api = scaler("web", "web"), scaler("api", "api")
-    ledger.follow([web, api])
-    see(ledger, {web.target: FIRST, api.target: FIRST})
-    ledger.follow([web])
-    assert ledger.sightings([web.target]) == {web.target: FIRST}
-    ledger.follow([web, api])
-    assert ledger.sightings([api.target]) == {api.target: FIRST}

@@ -36,12 +36,12 @@ def replace_by_a_copy(path: Path) -> None:
         pytest.param(lambda state: shutil.rmtree(state, ignore_errors=True), id="folder-deleted"),
     ],
 )
-def test_nothing_is_committed_to_a_state_that_is_gone(sqlite_opener: Opener, harm: Callable[[Path], Any]) -> None:
+def test_nothing_is_committed_to_a_state_that_is_gone(opener: Opener, harm: Callable[[Path], Any]) -> None:
     """Neither a decision nor a pause. A pause that was answered with 200 was gone after the restart."""
-    state = sqlite_opener.state()
+    state = opener.state()
     ledger = state.ledger(FLEET)
     keep(ledger, decision(0))
-    harm(sqlite_opener.folder)
+    harm(opener.folder)
     said = "was moved, deleted or replaced while the daemon uses it.*put the file back, or restart the daemon"
     with pytest.raises(StateError, match=said):
         keep(ledger, decision(15))

@@ -15,9 +15,8 @@ from autoscaler.record.ledger import Ledger
 from tests.clocks import FakeClock
 from tests.decide.build import state as target
 from tests.decide.build import value
-from tests.record.conftest import Opener
-from tests.record.cycles import QUEUE
-from tests.record.samples import FLEET, START, scaler
+from tests.record.conftest import Opener, each_database
+from tests.record.samples import FLEET, QUEUE, START, scaler
 from tests.replaced import replace
 
 PERIOD = timedelta(seconds=15)
@@ -84,6 +83,7 @@ def fleet(opener: Opener) -> Fleet:
     return found
 
 
+@each_database
 def test_a_steady_cycle_writes_no_memory(fleet: Fleet) -> None:
     assert fleet.written() == []
     fleet.cycle(failing=["api"])
@@ -144,6 +144,7 @@ def test_an_autoscaler_that_leaves_the_shard_keeps_the_time_of_its_last_decision
     assert fleet.history()["api"] == before
 
 
+@each_database
 def test_a_superseded_shard_makes_no_memory_younger(fleet: Fleet) -> None:
     before = fleet.history()
     fleet.ledger = fleet.state.ledger(FLEET)
@@ -164,16 +165,7 @@ def test_the_newest_decision_is_read_from_the_recorded_cycles(fleet: Fleet) -> N
     assert {name: made.now for name, made in latest.items()} == {name: each.at for name, each in known.items()}
 
 
-def test_a_writer_that_no_memory_names_is_deleted(fleet: Fleet) -> None:
-    for _ in range(3):
-        fleet.open()
-        fleet.cycle()
-    fleet.state.tidy(fleet.clock.now())
-    with fleet.ledger._context.readers.begin() as connection:
-        ids = connection.execute(select(schema.writer.c.id)).scalars().all()
-    assert len([one for one in ids if one >= schema.FIRST_WRITER]) == 1
-
-
+@each_database
 def test_many_writers_are_deleted_in_steps(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autoscaler.record.housekeeping._ROWS_AT_ONCE", 2)
 
@@ -191,6 +183,7 @@ def test_many_writers_are_deleted_in_steps(fleet: Fleet, monkeypatch: pytest.Mon
         assert others() == left
 
 
+@each_database
 def test_a_state_that_lost_commits_is_noticed(fleet: Fleet) -> None:
     """The writer's row is an older one, so the memories are, too."""
     before = fleet.history()
@@ -258,6 +251,7 @@ def test_an_intent_that_a_standby_lacks_is_kept_while_its_shard_goes_on(fleet: F
     assert fleet.history()["api"].pending == intent
 
 
+@each_database
 def test_a_late_commit_of_a_former_shard_is_noticed(fleet: Fleet) -> None:
     """The former shard hangs in a commit in which only time goes by, and another one has read the memory before."""
     api = fleet.scalers["api"]

@@ -14,7 +14,7 @@ from autoscaler.record import database, schema
 from autoscaler.record.database import Database
 from autoscaler.record.state import State
 from autoscaler.record.steering import change_steering
-from tests.record.conftest import Opener, in_threads
+from tests.record.conftest import Opener, each_database, in_threads
 from tests.record.samples import FLEET, START, at, decision, event, keep, scaler
 from tests.steering import steer
 
@@ -52,6 +52,7 @@ def test_the_next_cycle_knows_of_a_pause(opener: Opener) -> None:
     }
 
 
+@each_database
 def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> None:
     """An operator may reach any daemon of the fleet. Here it is a process with its own connections."""
     ledger = opener.ledger()
@@ -65,6 +66,7 @@ def test_a_pause_from_another_process_reaches_the_next_cycle(opener: Opener) -> 
         other.close()
 
 
+@each_database
 def test_a_pause_and_an_override_from_two_hosts_at_once_are_both_kept(opener: Opener) -> None:
     """Each host read, completed and wrote the whole row, so the later one lost the other. Here one comes in between."""
     state = opener.state()
@@ -98,6 +100,7 @@ def asked(opener_state: State, seconds: float, message: str, *names: str) -> Non
     opener_state.change_steering(lambda _: dict.fromkeys(names, PAUSED), lambda *_: told, at(seconds))
 
 
+@each_database
 def test_the_event_of_a_pause_is_between_those_of_the_cycles(opener: Opener) -> None:
     """Its place does not depend on the events of the cycles before and after it."""
     state = opener.state()

@@ -1,13 +1,11 @@
 """A takeover, on a real PostgreSQL: what the former leader can no longer do, and what its successor knows."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from autoscaler.errors import StaleLedger
 from tests.record.conftest import kept_for
-from tests.record.epochs import LATE, contents
 from tests.record.hosts import DEADLINE, SECONDS, Hosts, two
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
 
@@ -30,23 +28,6 @@ def test_a_leader_that_was_stopped_commits_nothing_and_stands_by(hosts: Hosts) -
     generation = second.lease.generation
     hosts.live(1, first, second)
     assert (first.lease.generation, second.lease.generation) == (None, generation)
-
-
-@pytest.mark.parametrize("commit", LATE.values(), ids=LATE)
-def test_no_commit_of_the_former_leader_arrives(hosts: Hosts, commit: Callable[..., object]) -> None:
-    """So is one that needs no renewal: of a cycle that writes to no target."""
-    first, second = two(hosts)
-    late = first.ledger()
-    keep(late, decision(0))
-    late.save_adapter_memory(scaler().target, {"failures": 1})
-    late.recall([scaler()])
-    hosts.fail_over(first, second)
-    before = contents(second.state)
-    for _ in range(2):  # nor at the next attempt
-        with pytest.raises(StaleLedger):
-            commit(late)
-    assert contents(second.state) == before
-    keep(second.ledger(), decision(15))
 
 
 def test_a_leader_whose_lease_is_over_announces_nothing_although_no_daemon_took_it(hosts: Hosts) -> None:

@@ -8,7 +8,7 @@ from autoscaler.record.ledger import Ledger
 from autoscaler.record.state import State
 from tests.decisions import remembering
 from tests.limits.fleet import limits
-from tests.record.conftest import Opener
+from tests.record.conftest import Opener, each_database
 from tests.record.samples import FLEET, at, decision, falling, keep, rising, save, scaler
 from tests.replaced import replace
 
@@ -94,6 +94,7 @@ def test_a_target_that_cannot_be_read_keeps_its_last_known_size(opener: Opener) 
     assert sizes(shard(opener.state()))["s0"] == 8
 
 
+@each_database
 def test_each_shard_knows_what_the_others_have(opener: Opener) -> None:
     """A removed autoscaler counts nothing; one without a cycle counts with its maximum."""
     state = opener.state()
