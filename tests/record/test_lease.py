@@ -144,8 +144,8 @@ def test_each_lease_lasts_as_long_as_its_own_daemon_says(hosts: Hosts, theirs: i
 
 @pytest.mark.parametrize("wrong_by", [600, -600])
 def test_neither_a_wrong_clock_nor_the_uptime_of_a_host_moves_a_lease(hosts: Hosts, wrong_by: float) -> None:
-    """The clock is wrong by ten minutes: by it a lease would be over at once, or never. The standby's machine started a
-    month before the leader's.
+    """The leader's clock is wrong by ten minutes, and the standby's is set by as much: by them a lease would be over at
+    once, or never. The standby's machine started a month before the leader's.
     """
     wrong, right = hosts.start(wrong_by), hosts.start(up=30 * 86_400)
     for _ in range(10):
@@ -153,6 +153,7 @@ def test_neither_a_wrong_clock_nor_the_uptime_of_a_host_moves_a_lease(hosts: Hos
             host.turn()
         hosts.advance(2)
     assert (wrong.leads, right.leads) == (True, False)
+    right.clock.step(wrong_by)
     hosts.live(int(SECONDS) - 3, right)
     assert not right.leads
     hosts.live(1, right)
