@@ -16,12 +16,14 @@ on one virtual clock. Recommendations, scale events and conditions carry over fr
 """
 
 import gzip
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import (
@@ -56,6 +58,7 @@ from tests.replaced import replace
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """Second 0 of every scenario's clock."""
 
+_PHASES = {str(phase): phase for phase in Phase}
 _TARGET_KEYS = {
     "averageUtilization": TargetType.UTILIZATION,
     "value": TargetType.VALUE,
@@ -105,15 +108,17 @@ def read_of_containers(path: Path) -> Iterator[Scenario]:
     """
     for document in _documents(path):
         if any(metric["type"] == MetricType.RESOURCE for metric in document["spec"]["metrics"]):
-            text = json.dumps(document).replace('"type": "Resource"', '"type": "ContainerResource"')
-            yield _scenario(json.loads(text.replace("FailedGetResourceMetric", "FailedGetContainerResourceMetric")))
+            text = msgspec.json.encode(document).replace(b'"type":"Resource"', b'"type":"ContainerResource"')
+            text = text.replace(b"FailedGetResourceMetric", b"FailedGetContainerResourceMetric")
+            yield _scenario(msgspec.json.decode(text))
 
 
 def _documents(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        yield from map(json.loads, lines)
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+        yield from map(msgspec.json.decode, lines)
 
 
+@lru_cache(10_000)  # the instances of a step have few different times, and those of the next step mostly the same
 def _at(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
@@ -200,7 +205,7 @@ def _instance(instance: Mapping[str, Any]) -> Instance:
     transition, started = instance["readyTransition"], instance["started"]
     return Instance(
         instance["name"],
-        Phase(instance["phase"]),
+        _PHASES[instance["phase"]],
         instance["ready"],
         None if transition is None else _at(transition),
         None if started is None else _at(started),
