@@ -18,7 +18,7 @@ from autoscaler.windows import ScheduleEntry
 from tests.clocks import FakeClock
 from tests.record.conftest import Opener
 from tests.record.hosts import Hosts
-from tests.record.samples import FLEET, START, at, decision, keep, rising, save, scaler, written
+from tests.record.samples import START, at, decision, keep, rising, save, scaler, written
 
 HOUR, DAY = 3600.0, 86400.0
 STEPS = [HOUR, -HOUR, DAY, -DAY, 30, -30]
@@ -110,16 +110,6 @@ def test_a_step_moves_times_once_however_often_they_are_read(
         ledger = opener.restart()
     clock.advance(15)
     assert ages(cycle(ledger, clock), clock) == [15]
-
-
-def test_a_step_while_no_daemon_ran_is_followed(opener: Opener, clock: FakeClock) -> None:
-    """The machine was not rebooted, so CLOCK_BOOTTIME shows how much time passed."""
-    cycle(opener.ledger(), clock)
-    opener.close()
-    clock.advance(60)
-    clock.step(HOUR)
-    state = opener.state(clock=clock)
-    assert ages(cycle(state.ledger(FLEET), clock), clock) == [60]
 
 
 def test_a_step_during_a_cycle_affects_the_next_cycle(opener: Opener, clock: FakeClock) -> None:

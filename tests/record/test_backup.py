@@ -29,14 +29,6 @@ def test_a_restored_backup_has_every_row(opener: Opener, tmp_path: Path) -> None
     assert all(before[name] for name in ("autoscaler", "writer", "spec", "block", "event", "kept"))
 
 
-def test_a_backup_is_one_file(opener: Opener, tmp_path: Path) -> None:
-    """Operators can copy it to another machine without SQLite's write-ahead log."""
-    live(opener)
-    (tmp_path / "backups").mkdir()
-    backup.back_up(opener.url, opener.folder, tmp_path / "backups/a.db")
-    assert [each.name for each in (tmp_path / "backups").iterdir()] == ["a.db"]
-
-
 def test_a_running_daemon_continues_during_a_backup(opener: Opener, tmp_path: Path) -> None:
     """Cycles are recorded while backups are made. Each backup is the state after a whole commit."""
     state = live(opener, decisions=2)
@@ -159,18 +151,10 @@ def test_the_state_of_a_running_daemon_is_not_replaced(opener: Opener, tmp_path:
         backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
 
 
-def test_a_backup_overwrites_no_file(opener: Opener, tmp_path: Path) -> None:
-    """A command that is repeated by mistake must not destroy yesterday's backup."""
-    live(opener)
-    (tmp_path / "a.db").write_text("yesterday's")
-    with pytest.raises(StateError, match="already exists; name another file"):
-        backup.back_up(opener.url, opener.folder, tmp_path / "a.db")
-    assert (tmp_path / "a.db").read_text() == "yesterday's"
-
-
 def test_a_backup_overwrites_no_file_that_appears_while_it_copies(
     opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A command that is repeated by mistake must not destroy yesterday's backup."""
     live(opener)
     copy, file = backup._copy, tmp_path / "backups/a.db"
     file.parent.mkdir()
@@ -257,7 +241,7 @@ def test_a_name_that_no_file_can_have_is_an_error_with_its_cause(opener: Opener,
 def test_a_killed_backup_leaves_nothing_that_looks_like_one(
     opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A nightly copy would take it along. The next backup of this name is made all the same."""
+    """A nightly copy would take it along. The next backup of this name is made all the same, as one file."""
     live(opener)
     file = tmp_path / "backups/a.db"
     file.parent.mkdir()
