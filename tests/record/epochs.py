@@ -1,7 +1,7 @@
 """The epochs of a ledger."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -14,13 +14,13 @@ from tests.record.samples import FLEET, at, rising, save, written
 
 WEB = TargetRef(FLEET, "web-asg")
 
-LATE: dict[str, Callable[[Ledger], object]] = {
-    "record": lambda ledger: save(ledger, written(rising(15))),
-    "sightings": lambda ledger: ledger.record({}, Observed({}, {WEB: {"i-0": Sighting(at(9), True, at(9))}}), []),
-    "intend": lambda ledger: ledger.intend([rising(15)]),
-    "adapter memory": lambda ledger: ledger.save_adapter_memory(WEB, {"late": True}),
-    "adapter memory, taken back": lambda ledger: ledger.save_adapter_memory(WEB, None),
-}
+LATE: Sequence[Callable[[Ledger], object]] = (
+    lambda ledger: save(ledger, written(rising(15))),
+    lambda ledger: ledger.record({}, Observed({}, {WEB: {"i-0": Sighting(at(9), True, at(9))}}), []),
+    lambda ledger: ledger.intend([rising(15)]),
+    lambda ledger: ledger.save_adapter_memory(WEB, {"late": True}),
+    lambda ledger: ledger.save_adapter_memory(WEB, None),
+)
 """Every kind of commit, by a shard that hung meanwhile."""
 
 
