@@ -17,7 +17,7 @@ from typing import Any, Final
 from rehearse.bad_answers import ANSWERS, CONTROL, DOWN, SLOW, Proxy, running_proxy
 from rehearse.hostile.measure import FORBIDDEN
 from rehearse.rehearsal import Extent, Row
-from tests.daemon.running import RunningDaemon, autoscaler, running_daemon, write_config
+from tests.daemon.running import PROGRAM, RunningDaemon, autoscaler, running_daemon, write_config
 from tests.servers.exporter import Exporter, running_exporter
 from tests.servers.prometheus import PrometheusServer, running_prometheus, static
 
@@ -193,7 +193,7 @@ def _stage(folder: Path) -> Iterator[Stage]:
         prometheus = stack.enter_context(running_prometheus(folder / "prometheus", scrape, interval="500ms"))
         prometheus.wait_for(f'load{{of="{NEIGHBOUR}"}}')
         proxy = stack.enter_context(running_proxy(prometheus.url))
-        daemon = stack.enter_context(running_daemon(_configured(folder, prometheus.url, proxy)))
+        daemon = stack.enter_context(running_daemon(_configured(folder, prometheus.url, proxy), program=PROGRAM))
         daemon.wait_for("decision", autoscaler=NEIGHBOUR)
         yield Stage(daemon, proxy, exporter, prometheus)
 

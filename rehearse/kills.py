@@ -22,6 +22,7 @@ from rehearse.judge import Asked, Change
 from rehearse.load import LEAST, Load, series
 from rehearse.rehearsal import Extent, Row
 from tests.daemon.running import (
+    PROGRAM,
     RunningDaemon,
     autoscaler,
     end_workers,
@@ -83,7 +84,7 @@ class Lives:
 
     def live(self, moment: Moment) -> None:
         """Run one life up to its kill. Raises AssertionError if it does not reach that moment."""
-        with running_daemon(self._config) as daemon:
+        with running_daemon(self._config, program=PROGRAM) as daemon:
             if moment is Moment.START:
                 time.sleep(self._chance.uniform(0, _STARTS_SECONDS))
             elif moment in (Moment.RANDOM, Moment.RECORDED):
@@ -99,7 +100,7 @@ class Lives:
 
     def last(self) -> None:
         """Run the last life, which ends on request after a few cycles."""
-        with running_daemon(self._config) as daemon:
+        with running_daemon(self._config, program=PROGRAM) as daemon:
             for name in (*GROUPS, POOL):
                 daemon.wait_for("decision", autoscaler=name, count=_CALM_CYCLES)
             assert daemon.stop() == 0

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from bench.fleet.adapter import install
 from bench.processes import cpu_seconds, resident_mebibytes
-from tests.daemon.running import RunningDaemon, running_daemon
+from tests.daemon.running import PROGRAM, RunningDaemon, running_daemon
 
 PERIOD_SECONDS: Final = 15
 _PATIENCE_SECONDS: Final = 420.0
@@ -132,7 +132,7 @@ def running_fleet_daemon(document: Mapping[str, Any]) -> Iterator[Daemon]:
     with tempfile.TemporaryDirectory(prefix="bench-fleet-daemon-") as folder:
         config = Path(folder) / "autoscaler.yaml"
         config.write_text(json.dumps({"controller": {"syncPeriod": f"{PERIOD_SECONDS}s"}} | dict(document)))
-        with running_daemon(config, "--log.level=debug", env=install(Path(folder))) as running:
+        with running_daemon(config, "--log.level=debug", program=PROGRAM, env=install(Path(folder))) as running:
             daemon = Daemon(running.process, config, running.stderr)
             daemon.wait_for("listening")
             yield daemon

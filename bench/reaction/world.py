@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from bench.reaction.arms import MAXIMUM, Arm, nomad, processes, swarm
-from tests.daemon.running import end_workers, mark, running_daemon
+from tests.daemon.running import PROGRAM, end_workers, mark, running_daemon
 from tests.servers.docker import published, running_engine
 from tests.servers.files import replace_text
 from tests.servers.nomad import running_nomad, service
@@ -120,7 +120,7 @@ def running_world(times: Times) -> Iterator[World]:
             config.write_text(yaml.safe_dump(_configuration(times, prometheus.url, adapters)))
             with (
                 ExitStack() as stack,
-                running_daemon(config) as daemon,
+                running_daemon(config, program=PROGRAM) as daemon,
                 _running_theirs(folder, theirs, server.url, prometheus.url),
             ):
                 stack.callback(end_workers, folder)

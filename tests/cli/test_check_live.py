@@ -1,7 +1,6 @@
 """`autoscaler check --live` with real servers."""
 
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from importlib.metadata import EntryPoint
@@ -17,9 +16,10 @@ from autoscaler.config.loader import load
 from autoscaler.target import installed
 from autoscaler.target.contract import RecordingLogger
 from autoscaler.target.registry import GROUP
+from tests.cli.checking import run
 from tests.cli.scene import UNREACHABLE
 from tests.cli.stubborn import Stubborn
-from tests.daemon.running import autoscaler, finished, running_daemon, workers, write_config
+from tests.daemon.running import autoscaler, running_daemon, workers, write_config
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -55,13 +55,13 @@ def line(block: Findings, label: str) -> tuple[str, bool]:
 
 
 def check(config: Path, *arguments: str) -> tuple[int, str]:
-    """Run the command in a process; return its exit code and output."""
-    done = finished([sys.executable, "-m", "autoscaler", "check", *arguments, str(config)], config.parent / "state")
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout
+    """Run the command; return its exit code and output."""
+    return run("check", *arguments, config)
 
 
-def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path: Path, prometheus: str) -> None:
+def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(
+    tmp_path: Path, prometheus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The check reads the daemon's records of the pool without locking or changing them.
 
     It finds the state of the daemon that runs the file: a shell lacks the daemon's $STATE_DIRECTORY.
@@ -76,14 +76,14 @@ def test_live_sees_the_workers_of_a_running_daemon_and_changes_nothing(tmp_path:
     with running_daemon(config) as daemon:
         daemon.wait_for("decision", current=1, level="info")
         before = workers(tmp_path)
-        done = finished([sys.executable, "-m", "autoscaler", "check", "--live", str(config)], tmp_path / "elsewhere")
+        monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "elsewhere"))
+        code, out = check(config, "--live")
         assert workers(tmp_path) == before
         seen = len(daemon.events("decision"))
         daemon.wait_for("decision", count=seen + 1)
         assert not daemon.events("pools_not_kept")
         daemon.stop()
-    out = done.stdout
-    assert done.returncode == 0, out
+    assert code == 0, out
     assert not (tmp_path / "elsewhere").exists()
     assert "\nconnections: ok\n  prometheus default  1 query answered, the slowest in 0." in out
     assert "\n  adapter local       process, 1 of 1 target read\n" in out

@@ -1,20 +1,22 @@
 """`autoscaler check --live --write-test`: with the least rights it passes; without one of them it names that right."""
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from autoscaler.cli import live
+from autoscaler.cli.app import app
 from autoscaler.clock import SystemClock
 from autoscaler.config.loader import load
 from autoscaler.target.contract import RecordingLogger
+from tests.cli.checking import run
 from tests.cli.write_tested import said, write_tested, wrong
-from tests.daemon.running import autoscaler, finished, write_config
+from tests.daemon.running import autoscaler, write_config
 from tests.replaced import replace
 from tests.servers.docker import Engine, running_engine
 from tests.servers.faults import Fault, running_faults
@@ -48,8 +50,8 @@ def documented(page: str, language: str) -> str:
 def test_without_live_it_is_a_wrong_argument(tmp_path: Path) -> None:
     """The test is said, never implied, and what it needs is too."""
     config = write_config(tmp_path, "http://127.0.0.1:1", [autoscaler("web", "vector(3)")])
-    done = finished([sys.executable, "-m", "autoscaler", "check", "--write-test", str(config)], tmp_path / "state")
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["check", "--write-test", str(config)])
+    assert done.exit_code == 2
     assert "needs --live" in done.stderr
 
 
@@ -87,12 +89,11 @@ def test_the_least_acl_policy_of_nomad_passes(tmp_path: Path, prometheus: str, n
 def test_the_exit_code_says_whether_the_daemon_may_scale(tmp_path: Path, prometheus: str, nomad: NomadServer) -> None:
     """A script that installs a daemon goes by it."""
     least = documented("nomad.md", "hcl")
-    words = [sys.executable, "-m", "autoscaler", "check", "--live", "--write-test"]
     for policy, code, label in ((least, 0, "ok"), (least.replace("scale-job", "read-logs"), 1, "would not work")):
         config = nomad_config(tmp_path, prometheus, nomad, policy)
-        done = finished([*words, str(config)], tmp_path / "state")
-        assert done.returncode == code, done.stdout
-        assert f"\nweb on nomad/web/work: {label}\n" in done.stdout
+        found, out = run("check", "--live", "--write-test", config)
+        assert found == code, out
+        assert f"\nweb on nomad/web/work: {label}\n" in out
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from autoscaler.model import TargetRef, shard_of
 from tests.daemon.running import (
     RunningDaemon,
     autoscaler,
-    command,
-    finished,
+    run_command,
+    run_to_its_end,
     running_daemon,
     write_config,
 )
@@ -31,12 +31,6 @@ QUICK: Final = {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "30
 """Times for the daemon whose lease should end. A busy machine may pause for seconds."""
 SLOW: Final = {"leaseDuration": "10m", "renewDeadline": "9m", "retryPeriod": "300ms"}
 """Times with which no lease ends while a test runs."""
-
-
-def program(host: str) -> Sequence[str]:
-    """Return the program of a daemon on a host of this name."""
-    named = f"import runpy, socket; socket.gethostname = lambda: {host!r}"
-    return ("-c", f"{named}; runpy.run_module('autoscaler', run_name='__main__')")
 
 
 @dataclass
@@ -77,7 +71,7 @@ class Hosts:
         It waits for others for two of its periods longer than for a lease.
         """
         config = self.config(host, QUICK | {"retryPeriod": "2s"}, **{"syncPeriod": "30s"} | of_config)
-        return finished(command(config, *arguments, program=program(host)), config.parent / "state", self.env)
+        return run_to_its_end(config, *arguments, env=self.env, hostname=host)
 
     def start(
         self,
@@ -95,7 +89,7 @@ class Hosts:
         if not (state / "adapters").exists():
             (state / "adapters").symlink_to(groups)
         daemon = self.stack.enter_context(
-            running_daemon(config, *arguments, program=program(host), env=self.env, service_manager=True)
+            running_daemon(config, *arguments, hostname=host, env=self.env, service_manager=True)
         )
         daemon.wait_for("ready")
         return Host(host, config, daemon)
@@ -174,4 +168,4 @@ class Host:
     def command(self, *words: str) -> CompletedProcess[str]:
         """Run a command against this daemon, as an operator of its machine."""
         server = f"--server=unix://{self.daemon.control_socket}"
-        return finished([*command(self.config)[:1], "-m", "autoscaler", *words, server], self.config.parent)
+        return run_command(*words, server, state=self.config.parent)

@@ -20,6 +20,7 @@ from typing import Any, Final
 import requests
 import yaml
 
+from tests.daemon.copies import Copy
 from tests.processes import signal_all, started_with
 from tests.waiting import PATIENCE_SECONDS
 from tests.web.unix import unix_session
@@ -34,7 +35,11 @@ class RunningDaemon:
     """`log` has its lines so far, `told` its messages to its service manager."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], config: Path, stderr: Path, listener: socket.socket | None = None
+        self,
+        process: subprocess.Popen[bytes] | Copy,
+        config: Path,
+        stderr: Path,
+        listener: socket.socket | None = None,
     ) -> None:
         """`listener`: the service manager's socket; None: none."""
         self.process = process
@@ -150,15 +155,19 @@ def environment(state: Path, **more: str) -> dict[str, str]:
     return os.environ | {"STATE_DIRECTORY": str(state)} | more
 
 
-_PROGRAM: Final = ("-m", "autoscaler")
+PROGRAM: Final = ("-m", "autoscaler")
 LATE: Final = frozenset({"shard_hung", "shard_recovered", "tick_missed"})
 """Events of a cycle that took longer than its short period, as it may on a busy machine."""
 
 
-def command(config: Path, *arguments: str, program: Sequence[str] = _PROGRAM) -> list[str]:
+def command(config: Path, *arguments: str, program: Sequence[str] = PROGRAM) -> list[str]:
     """Return the command. `program`: the interpreter's arguments in place of `-m autoscaler`."""
+    return [sys.executable, *program, *_run(config, arguments)]
+
+
+def _run(config: Path, arguments: Sequence[str]) -> list[str]:
     listen = "--web.listen-address=127.0.0.1:0"  # several run at once; the event `listening` has the port
-    return [sys.executable, *program, "run", f"--config.file={config}", listen, *arguments]
+    return ["run", f"--config.file={config}", listen, *arguments]
 
 
 @contextmanager
@@ -167,15 +176,18 @@ def running_daemon(
     *arguments: str,
     state: Path | None = None,
     env: Mapping[str, str] | None = None,
-    program: Sequence[str] = _PROGRAM,
+    program: Sequence[str] | None = None,
     service_manager: bool = False,
     umask: int = -1,
     log_to: int | None = None,
+    hostname: str | None = None,
 ) -> Iterator[RunningDaemon]:
     """Run `autoscaler run` on `config`, with its state beside the file by default. It is killed at the end.
 
-    `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this process. `log_to`: the
-    descriptor that is its stderr; the daemon's `log` stays empty then.
+    `program`: the arguments of a new interpreter; without them and without `log_to`, the daemon is a copy of a process
+    that has imported it. `service_manager`: it has one, whose messages the test reads. `umask`: -1 keeps that of this
+    process. `log_to`: the descriptor that is its stderr; the daemon's `log` stays empty then. `hostname`: what a copy
+    takes for its host's name.
     """
     stderr = config.parent / f"stderr-{time.monotonic_ns()}"
     with ExitStack() as stack:
@@ -186,14 +198,20 @@ def running_daemon(
             variables["NOTIFY_SOCKET"] = f"{runtime}/notify"
             listener.bind(variables["NOTIFY_SOCKET"])
             listener.setblocking(False)
-        file = stack.enter_context(stderr.open("wb"))
-        process = subprocess.Popen(
-            command(config, *arguments, program=program),
-            stdin=subprocess.DEVNULL,
-            stderr=file if log_to is None else log_to,
-            env=environment(state or config.parent / "state", **(variables | dict(env or {}))),
-            umask=umask,
-        )
+        stderr.touch()
+        environ = environment(state or config.parent / "state", **(variables | dict(env or {})))
+        process: subprocess.Popen[bytes] | Copy
+        if program is None and log_to is None:
+            process = Copy(_run(config, arguments), environ, Path(os.devnull), stderr, umask, hostname)
+        else:
+            file = stack.enter_context(stderr.open("wb"))
+            process = subprocess.Popen(
+                command(config, *arguments, program=program or PROGRAM),
+                stdin=subprocess.DEVNULL,
+                stderr=file if log_to is None else log_to,
+                env=environ,
+                umask=umask,
+            )
         try:
             yield RunningDaemon(process, config, stderr, listener)
         finally:
@@ -217,11 +235,32 @@ def finished(
     )
 
 
+def run_command(
+    *words: str, state: Path, env: Mapping[str, str] | None = None, hostname: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `autoscaler` with these words, in a copy of a process that has imported it. Returns it with its output."""
+    with TemporaryDirectory() as folder:
+        out, err = (Path(folder, name) for name in ("stdout", "stderr"))
+        copy = Copy(words, environment(state, **(env or {})), out, err, hostname=hostname)
+        try:
+            code = copy.wait(3 * PATIENCE_SECONDS)
+        finally:
+            copy.kill()
+        return subprocess.CompletedProcess(["autoscaler", *words], code, out.read_text(), err.read_text())
+
+
+def run_to_its_end(
+    config: Path, *arguments: str, state: Path | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a daemon that ends by itself. Returns it with its output. `more`: of `run_command`."""
+    return run_command(*_run(config, arguments), state=state or config.parent / "state", **more)
+
+
 def run_once(
     config: Path, *arguments: str, state: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `autoscaler run --once`. Returns it with its output."""
-    return finished(command(config, "--once", *arguments), state or config.parent / "state", env)
+    return run_to_its_end(config, "--once", *arguments, state=state, env=env)
 
 
 def external(query: str, value: int | str = 1) -> dict[str, Any]:

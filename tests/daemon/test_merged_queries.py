@@ -1,7 +1,6 @@
 """Autoscalers whose expressions are sent as one query, in the real daemon."""
 
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.daemon.running import autoscaler, finished, running_daemon, write_config
+from tests.daemon.running import autoscaler, run_command, running_daemon, write_config
 from tests.observe.scripted import Answer, answered, scripted
 from tests.waiting import PATIENCE_SECONDS
 
@@ -48,10 +47,9 @@ def test_a_heavy_query_affects_only_its_own_autoscaler_and_is_named(folder: Path
             gauge = 'autoscaler_queries_asked_alone{prometheus="default",reason="heavy"} 1.0'
             assert gauge in read("/metrics").text.splitlines()
             assert "g5, heavy: <code>load{group=&#34;g5&#34;}</code>" in read("/status").text
-            command = [sys.executable, "-m", "autoscaler", "status"]
-            said = finished(command, folder / "state", {"AUTOSCALER_SERVER": url}).stdout.splitlines()
-            assert "prometheus default: 1 sent alone, until cheap for ten minutes" in said
-            assert '  g5, heavy: load{group="g5"}' in said
+            shown = run_command("status", state=folder / "state", env={"AUTOSCALER_SERVER": url}).stdout.splitlines()
+            assert "prometheus default: 1 sent alone, until cheap for ten minutes" in shown
+            assert '  g5, heavy: load{group="g5"}' in shown
 
             write_config(folder, {"default": {"url": server.url, "timeout": "2s"}}, scalers[:2])
             daemon.send(signal.SIGHUP)

@@ -4,7 +4,6 @@ import json
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from tests.daemon import running
 from tests.daemon.hanging import install
-from tests.daemon.running import command, finished, run_once, write_config
+from tests.daemon.running import command, finished, run_command, run_once, run_to_its_end, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +77,7 @@ def test_a_dry_run_with_a_proposal_exits_with_0(folder: Path, prometheus: str) -
 def test_an_invalid_configuration_exits_with_2(folder: Path, prometheus: str) -> None:
     """Every problem has its own line with its place, as `check` prints it."""
     config = write_config(folder, prometheus, [autoscaler("web", "x[5m]", maxReplicas=0)])
-    done = finished(command(config), folder / "state")
+    done = run_to_its_end(config)
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     assert len(lines) >= 2
@@ -108,9 +107,7 @@ def test_an_unusable_listen_address_leaves_no_state_folder_behind(
     config = write_config(tmp_path, prometheus, [autoscaler("web", "vector(2)")])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         given = f"--web.listen-address={address.format(port=taken.getsockname()[1])}"
-        ended = finished(
-            [sys.executable, "-m", "autoscaler", "run", f"--config.file={config}", given], tmp_path / "new"
-        )
+        ended = run_command("run", f"--config.file={config}", given, state=tmp_path / "new")
     assert ended.returncode == 1
     assert address.format(port="")[:9] in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 import requests
 
-from tests.daemon.running import RunningDaemon, autoscaler, finished, running_daemon, write_config
+from tests.daemon.running import RunningDaemon, autoscaler, run_command, running_daemon, write_config
 from tests.servers.scripted import Wire, scripted
 
 pytestmark = pytest.mark.slow
@@ -149,10 +148,9 @@ def shown(daemon: RunningDaemon, config: Path) -> str:
         path = f"/api/v1/autoscalers/{name}"
         texts += [daemon.get(each).text for each in (f"/autoscalers/{name}", path, f"{path}/events", f"{path}/explain")]
     for words in (["get", "-o", "wide"], ["events"], ["describe", "basic-page"], ["describe", "nomad-page"]):
-        call = [sys.executable, "-m", "autoscaler", *words, "--server", daemon.url]
-        said = finished(call, config.parent / "state")
-        assert said.returncode == 0, said.stderr
-        texts.append(said.stdout)
+        done = run_command(*words, "--server", daemon.url, state=config.parent / "state")
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout)
     return "\n".join(texts)
 
 

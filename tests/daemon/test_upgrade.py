@@ -3,18 +3,24 @@
 The newer version is this one with one more step of the schema. tests/record/test_migrations.py has several hosts.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.daemon.running import RunningDaemon, autoscaler, command, external, finished, running_daemon, write_config
+from tests.daemon.running import (
+    RunningDaemon,
+    autoscaler,
+    external,
+    run_command,
+    run_to_its_end,
+    running_daemon,
+    write_config,
+)
 
 pytestmark = pytest.mark.slow
 
-_OLDER: Final = ("-m", "autoscaler")
 _NEWER: Final = (
     "-c",
     """
@@ -47,24 +53,24 @@ def test_one_host_is_upgraded_and_goes_back(folder: Path, prometheus: str) -> No
         web = autoscaler("web", "", adapter="fleet", **of_load(load))
         return write_config(folder, prometheus, [web], {"fleet": {"type": "memory", "groups": {"web": {}}}})
 
-    def run(program: Sequence[str], *words: str) -> None:
-        done = finished([*command(config)[:1], *program, *words, f"--config.file={config}"], folder / "state")
+    def run(*words: str) -> None:
+        done = run_command(*words, f"--config.file={config}", state=folder / "state")
         assert done.returncode == 0, done.stderr
 
     config, saved = configured(_PEAK), str(folder / "saved.db")
-    with running_daemon(config, program=_OLDER) as daemon:
+    with running_daemon(config) as daemon:
         daemon.wait_for("decision", autoscaler="web", written=_PEAK)
-        run(_OLDER, "backup", saved)
+        run("backup", saved)
         configured(_LOW)
         assert daemon.stop() == 0
     with running_daemon(config, program=_NEWER) as daemon:
         assert_the_window_holds(daemon)
-        run(_NEWER, "explain", "web", "--at", "0s")
+        assert daemon.get("/api/v1/autoscalers/web/explain").status_code == 200
         assert daemon.stop() == 0
-    refused = finished(command(config, program=_OLDER), folder / "state")
+    refused = run_to_its_end(config)
     assert refused.returncode == 1
     assert "was written by a newer version" in refused.stderr
-    run(_OLDER, "restore", "--replace", saved)
-    with running_daemon(config, program=_OLDER) as daemon:
+    run("restore", "--replace", saved)
+    with running_daemon(config) as daemon:
         assert_the_window_holds(daemon)
         assert daemon.stop() == 0

@@ -7,7 +7,7 @@ import bcrypt
 import pytest
 import requests
 
-from tests.daemon.running import autoscaler, command, finished, running_daemon, workers, write_config
+from tests.daemon.running import autoscaler, run_to_its_end, running_daemon, workers, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def test_an_error_in_it_ends_the_start_before_anything_runs(folder: Path, text: 
     (folder / "web.yaml").write_text(text)
     scalers = [autoscaler("web", "vector(1)")]
     config = write_config(folder, "http://127.0.0.1:1", scalers, web={"operators": ["ann"]})
-    ended = finished(command(config, f"--web.config.file={folder / 'web.yaml'}"), folder / "state")
+    ended = run_to_its_end(config, f"--web.config.file={folder / 'web.yaml'}")
     assert (ended.returncode, told in ended.stderr) == (2, True), ended.stderr
     assert not (folder / "state").exists()
     assert workers(folder) == frozenset()

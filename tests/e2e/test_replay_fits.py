@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.daemon.running import end_workers, finished, mark, running_daemon
+from tests.daemon.running import end_workers, mark, run_command, running_daemon
 from tests.servers.files import replace_text
 from tests.servers.ports import free_ports
 from tests.servers.prometheus import file_sd, running_prometheus
@@ -93,9 +93,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def replayed(folder: Path, *more: str) -> Any:
     config = f"--config.file={folder}/autoscaler.yaml"
-    done = finished(
-        [sys.executable, "-m", "autoscaler", "replay", "web", config, "-o", "json", *more], folder / "state"
-    )
+    done = run_command("replay", "web", config, "-o", "json", *more, state=folder / "state")
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["replays"]
     return found
