@@ -1,7 +1,6 @@
 """A build without a rule: no other part needs it, and its memory waits for it."""
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from autoscaler.rules import RULES
-from tests.daemon.running import autoscaler, end_workers, environment, finished, running_daemon, write_config
+from tests.daemon.running import autoscaler, end_workers, running_daemon, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -60,28 +59,21 @@ def test_every_rule_is_tried() -> None:
 
 @pytest.mark.parametrize("name", RULE_NAMES)
 def test_a_daemon_runs_without_any_one_of_its_rules(name: str, left: Path, tmp_path: Path, prometheus: str) -> None:
-    """A daemon without it decides, records, is described, and keeps what a build with it remembered."""
+    """A daemon without it decides, records, shows, knows none of its keys, and keeps what the rule remembered."""
     state = shutil.copytree(left / "state", tmp_path / "state")
     config = write_config(left, prometheus, [scaler(without=name)])
     with running_daemon(config, state=state, program=("-m", "tests.rules.without", name)) as daemon:
         line = daemon.wait_for("decision", count=3, level="info")
         assert line["current"] == line["desired"] == 4  # 3 and the spare one, which a window keeps without headroom
+        shown = daemon.get("/api/v1/autoscalers/web").text
+        assert daemon.get("/autoscalers/web").status_code == 200
+        write_config(left, prometheus, [scaler()])
+        refused = daemon.post("/-/reload").text
+        assert ("unknown key" in refused) is (name != "manual"), refused
         assert daemon.stop() == 0
-    words = [sys.executable, "-m", "tests.rules.without", name, "describe", "web", f"--config.file={config}"]
-    shown = finished(words, state)
-    assert shown.returncode == 0, shown.stderr
     said = f"the state has a memory of the rule '{name}', which is not installed; it is kept and ignored"
-    assert (said in shown.stdout) is (name in REMEMBERING)
+    assert (said in shown) is (name in REMEMBERING), shown
     if name in REMEMBERING:
-        with running_daemon(write_config(left, prometheus, [scaler()]), state=state) as again:
+        with running_daemon(config, state=state) as again:
             assert again.wait_for("decision", count=2, level="info")["desired"] == 4
             assert again.stop() == 0
-
-
-@pytest.mark.parametrize("name", sorted(KEYS))
-def test_the_keys_of_a_rule_that_is_not_installed_are_unknown(name: str, folder: Path) -> None:
-    config = write_config(folder, "http://localhost:1", [scaler()])
-    words = [sys.executable, "-m", "tests.rules.without", name, "check", str(config)]
-    done = finished(words, config.parent / "state", environment(folder))
-    assert done.returncode == 1
-    assert "unknown key" in done.stdout + done.stderr
