@@ -1,6 +1,7 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -61,15 +62,15 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="package")
 def with_users(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The same with an operator."""
-    with served(tmp_path_factory.mktemp("users"), shop, users={OPERATOR: PASSWORD}) as site:
+    """The same after five minutes, with an operator."""
+    with served(tmp_path_factory.mktemp("users"), partial(shop, minutes=5), users={OPERATOR: PASSWORD}) as site:
         yield site
 
 
 @pytest.fixture(scope="package")
 def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Two thousand autoscalers with two decisions each."""
-    with served(tmp_path_factory.mktemp("crowd"), partial(crowd, seconds=16)) as site:
+    """Three hundred autoscalers with two decisions each."""
+    with served(tmp_path_factory.mktemp("crowd"), partial(crowd, count=300, seconds=16)) as site:
         yield site
 
 
@@ -91,6 +92,19 @@ def watch(page: Page, problems: list[str]) -> None:
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
     """Opens pages. The test fails for an error in the console, a breach of the page's policy, or a foreign request."""
+    with _opening(browser) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def opened_once(browser: Browser) -> Iterator[Open]:
+    """Opens pages that tests of a file share; the last of them fails for what is wrong with any."""
+    with _opening(browser) as open_page:
+        yield open_page
+
+
+@contextmanager
+def _opening(browser: Browser) -> Iterator[Open]:
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

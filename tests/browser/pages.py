@@ -30,10 +30,23 @@ def click(drawn: Locator, share: float) -> None:
     over.click(position={"x": box["width"] * share, "y": box["height"] / 2})
 
 
+def switch(page: Page, scheme: str, width: int) -> None:
+    """Give the page another colour scheme and another width, as an operator does at night with a phone."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 900})
+
+
 def violations(page: Page) -> list[object]:
     """The rules of axe that the page breaks. They cover WCAG 2.2 A and AA as far as a program can check them."""
     found = Axe().run(page).response["violations"]
     return [(each["id"], each["impact"], [node["html"][:120] for node in each["nodes"]]) for each in found]
+
+
+def as_opened(page: Page, url: str) -> Page:
+    """Return the page of this address, opened anew if a test before has left it."""
+    if page.url != url:
+        page.goto(url)
+    return page
 
 
 def scrolls_sideways(page: Page) -> bool:

@@ -7,11 +7,28 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.pages import chart, click, colours
+from tests.browser.pages import as_opened, chart, click, colours
 from tests.browser.world import Site
 
 pytestmark = pytest.mark.slow
 SHOP = "/autoscalers/shop-web"
+
+
+@pytest.fixture(scope="module")
+def shop_web(site: Site, opened_once: Open) -> Page:
+    return opened_once(site, SHOP)
+
+
+@pytest.fixture
+def page(site: Site, shop_web: Page) -> Page:
+    """The page of shop-web."""
+    return as_opened(shop_web, site.url + SHOP)
+
+
+@pytest.fixture(scope="module")
+def in_india(site: Site, opened_once: Open) -> Page:
+    """The same in a browser that is five hours and a half ahead."""
+    return opened_once(site, SHOP, zone="Asia/Kolkata")
 
 
 def decided_at(page: Page) -> str:
@@ -29,10 +46,8 @@ def test_a_click_on_a_name_in_the_list_opens_its_page(site: Site, opened: Open) 
     expect(page.locator(".facts")).to_contain_text("rate(process_cpu_seconds_total")
 
 
-def test_size_and_every_metric_have_a_chart(site: Site, opened: Open) -> None:
+def test_size_and_every_metric_have_a_chart(page: Page) -> None:
     """An empty canvas has one colour."""
-    page = opened(site, SHOP)
-
     for title in ("Size", "cpu, percent of request", "orders_waiting, average per instance"):
         expect(chart(page, title)).to_be_visible()
         assert colours(chart(page, title)) > 5, f"nothing is drawn in {title}"
@@ -45,8 +60,7 @@ def test_a_dry_run_shows_the_size_that_it_would_write(site: Site, opened: Open) 
     expect(page.locator("#decision")).to_contain_text("What would change it")
 
 
-def test_a_click_in_a_chart_explains_the_decision_of_that_time(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
+def test_a_click_in_a_chart_explains_the_decision_of_that_time(page: Page) -> None:
     expect(page.locator("#decision")).to_contain_text("Last decision")
     last = decided_at(page)
 
@@ -60,9 +74,8 @@ def test_a_click_in_a_chart_explains_the_decision_of_that_time(site: Site, opene
     expect(page.locator("#decision")).to_contain_text("Last decision")
 
 
-def test_a_chart_works_with_the_keyboard(site: Site, opened: Open) -> None:
+def test_a_chart_works_with_the_keyboard(page: Page) -> None:
     """A screen reader reads the values at the selected time."""
-    page = opened(site, SHOP)
     slider = chart(page, "Size")
     slider.focus()
 
@@ -76,9 +89,8 @@ def test_a_chart_works_with_the_keyboard(site: Site, opened: Open) -> None:
     expect(page.locator("#decision")).to_contain_text(f"Decision of {chosen}")
 
 
-def test_the_table_has_the_charts_numbers_and_links_to_explanations(site: Site, opened: Open) -> None:
+def test_the_table_has_the_charts_numbers_and_links_to_explanations(page: Page) -> None:
     """Users who cannot see a chart read the table."""
-    page = opened(site, SHOP)
     page.get_by_text("The same as a table").click()
     out = page.locator("#points tbody tr").filter(has=page.locator("td:nth-of-type(1)", has_text=re.compile("^3$")))
     grew = out.filter(has=page.locator("td:nth-of-type(2)", has_text=re.compile("^4$"))).first
@@ -89,9 +101,8 @@ def test_the_table_has_the_charts_numbers_and_links_to_explanations(site: Site, 
     expect(page.locator(".road")).to_contain_text("cpu")
 
 
-def test_the_decision_of_a_typed_time_is_explained(site: Site, opened: Open) -> None:
+def test_the_decision_of_a_typed_time_is_explained(site: Site, page: Page) -> None:
     """The time may come from a message or a log line."""
-    page = opened(site, SHOP)
     half_past = site.world.start + timedelta(minutes=30, seconds=7)
 
     page.get_by_label("Another time").fill(f"{half_past:%Y-%m-%dT%H:%M:%S}")
@@ -107,8 +118,6 @@ def test_the_decision_of_a_typed_time_is_explained(site: Site, opened: Open) -> 
         (f"{SHOP}?at=2001-01-01T00:00:00Z", "#decision", "had no decision at 2001-01-01"),
         (f"{SHOP}?at=<b>noon</b>", "#decision", "'<b>noon</b>' is not a valid time"),
         ("/autoscalers/checkout", "#state", "; maxReplicas is 6"),
-        ("/autoscalers/payments", ".head", "check that the exporter is scraped"),
-        ("/autoscalers/payments", ".road", "orders_waiting has no value"),
     ],
 )
 def test_the_page_says_why(site: Site, opened: Open, path: str, part: str, text: str) -> None:
@@ -119,8 +128,17 @@ def test_the_page_says_why(site: Site, opened: Open, path: str, part: str, text:
     expect(chart(page, "Size")).to_be_visible()
 
 
-def test_a_click_on_a_range_shows_it(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
+def test_the_page_says_why_an_autoscaler_fails(site: Site, opened: Open) -> None:
+    """In its head, in the explanation and as an event."""
+    page = opened(site, "/autoscalers/payments")
+
+    expect(page.locator(".head")).to_contain_text("check that the exporter is scraped")
+    expect(page.locator(".road")).to_contain_text("orders_waiting has no value")
+    expect(page.locator("#events .mark.warning").first).to_be_visible()
+    expect(chart(page, "Size")).to_be_visible()
+
+
+def test_a_click_on_a_range_shows_it(page: Page) -> None:
 
     page.get_by_role("link", name="15m").click()
 
@@ -131,64 +149,51 @@ def test_a_click_on_a_range_shows_it(site: Site, opened: Open) -> None:
     )
 
 
-def test_each_query_links_to_prometheus(site: Site, opened: Open) -> None:
+def test_each_query_links_to_prometheus(page: Page) -> None:
     """The link has the URL for browsers (`externalUrl`), not the daemon's."""
-    page = opened(site, SHOP)
-
     link = page.get_by_role("link", name="Show in Prometheus default").last
 
     expect(link).to_have_attribute("href", re.compile("^https://prometheus.example.org/graph\\?g0.expr=sum%28queue_"))
 
 
-def test_events_have_times_and_marks_of_their_kind(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
+def test_events_have_times_and_marks_of_their_kind(page: Page) -> None:
 
     out = page.locator("#events li").filter(has_text="above target").first
     expect(out).to_contain_text(re.compile(r"\d\d:\d\d:\d\d"))
     expect(out.locator(".mark.out")).to_be_visible()
     expect(page.locator("#events li").filter(has_text="below target").first.locator(".mark.in")).to_be_visible()
-    failed = opened(site, "/autoscalers/payments")
-    expect(failed.locator("#events .mark.warning").first).to_be_visible()
 
 
-def test_times_are_those_of_the_browser_s_zone(site: Site, opened: Open) -> None:
+def test_times_are_those_of_the_browser_s_zone(in_india: Page) -> None:
     """The log is in UTC, which a time's title says."""
-    page = opened(site, SHOP, zone="Asia/Kolkata")
-    made = page.locator("#decision time").first
+    made = in_india.locator("#decision time").first
     at = datetime.fromisoformat(made.get_attribute("datetime") or "")
     own = at + timedelta(hours=5, minutes=30)
 
     expect(made).to_have_text(f"{own:%Y-%m-%d %H:%M:%S}")
     expect(made).to_have_attribute("title", f"{at:%Y-%m-%d %H:%M:%S} UTC")
-    expect(page.locator(".zone")).to_contain_text("UTC+05:30")
+    expect(in_india.locator(".zone")).to_contain_text("UTC+05:30")
 
 
-def test_a_typed_time_is_that_of_the_browser_s_zone(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP, zone="Asia/Kolkata")
+def test_a_time_has_the_date_of_the_browser_s_zone(in_india: Page) -> None:
+    for at, own in (("29:59Z", "2026-05-01 23:59:59"), ("30:00Z", "2026-05-02 00:00:00")):
+        write = "at => import('/static/times.js').then(({local}) => local(Date.parse(at) / 1000))"
+        assert in_india.evaluate(write, f"2026-05-01T18:{at}") == own
+
+
+def test_a_typed_time_is_that_of_the_browser_s_zone(site: Site, in_india: Page) -> None:
     made = site.world.start + timedelta(minutes=30)
     own = made + timedelta(hours=5, minutes=30, seconds=7)
 
-    page.get_by_label("Another time").fill(f"{own:%Y-%m-%dT%H:%M:%S}")
-    page.get_by_role("button", name="Explain").click()
+    in_india.get_by_label("Another time").fill(f"{own:%Y-%m-%dT%H:%M:%S}")
+    in_india.get_by_role("button", name="Explain").click()
 
-    expect(page.locator("#decision time").first).to_have_attribute("datetime", re.compile(f"^{made:%Y-%m-%dT%H:%M:%S}"))
-
-
-@pytest.mark.parametrize(
-    ("at", "own"),
-    [("2026-05-01T18:29:59Z", "2026-05-01 23:59:59"), ("2026-05-01T18:30:00Z", "2026-05-02 00:00:00")],
-)
-def test_a_time_has_the_date_of_the_browser_s_zone(site: Site, opened: Open, at: str, own: str) -> None:
-    page = opened(site, SHOP, zone="Asia/Kolkata")
-
-    written = page.evaluate("at => import('/static/times.js').then(({local}) => local(Date.parse(at) / 1000))", at)
-
-    assert written == own
+    of = re.compile(f"^{made:%Y-%m-%dT%H:%M:%S}")
+    expect(in_india.locator("#decision time").first).to_have_attribute("datetime", of)
 
 
-def test_a_legend_has_the_last_values_until_the_pointer_is_in_the_chart(site: Site, opened: Open) -> None:
+def test_a_legend_has_the_last_values_until_the_pointer_is_in_the_chart(page: Page) -> None:
     """They stay when the page is refreshed."""
-    page = opened(site, SHOP)
     legend = chart(page, "Size").locator(".u-legend")
     size = re.compile(r"max:?\s*12\s*min:?\s*1\s*desired:?\s*\d+\s*size:?\s*\d+")
 
@@ -198,8 +203,7 @@ def test_a_legend_has_the_last_values_until_the_pointer_is_in_the_chart(site: Si
     expect(legend).to_have_text(size)
 
 
-def test_the_browser_s_back_button_returns_to_the_last_decision(site: Site, opened: Open) -> None:
-    page = opened(site, SHOP)
+def test_the_browser_s_back_button_returns_to_the_last_decision(page: Page) -> None:
     page.get_by_role("link", name="Earlier").click()
     expect(page.locator("#decision")).to_contain_text("Decision of")
 

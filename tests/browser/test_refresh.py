@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -13,9 +14,13 @@ from tests.browser.world import Site, served, shop
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
+SHORT = partial(shop, minutes=3)
+
+
+@pytest.fixture(scope="module")
 def fresh(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served(tmp_path_factory.mktemp("fresh"), shop) as site:
+    """A site whose autoscalers decide again when a test wants it."""
+    with served(tmp_path_factory.mktemp("fresh"), SHORT) as site:
         yield site
 
 
@@ -67,7 +72,7 @@ def test_the_page_says_while_the_daemon_does_not_answer(
 ) -> None:
     """Old numbers must not look current. The refresh resumes when the daemon answers."""
     with browser.new_context() as context:
-        with served(tmp_path_factory.mktemp("gone"), shop) as site:
+        with served(tmp_path_factory.mktemp("gone"), SHORT) as site:
             page = context.new_page()
             page.goto(site.url)
             expect(page.locator("#fresh")).to_contain_text("As of")
@@ -79,7 +84,7 @@ def test_the_page_says_while_the_daemon_does_not_answer(
         )
         live = page.get_by_role("button", name="Live")
         expect(live).to_have_attribute("aria-pressed", "false")
-        with served(tmp_path_factory.mktemp("back"), shop, listen):
+        with served(tmp_path_factory.mktemp("back"), SHORT, listen):
             expect(live).to_have_attribute("aria-pressed", "true")
             expect(page.get_by_role("status")).to_have_text("")
 

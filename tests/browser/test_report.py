@@ -5,13 +5,13 @@ from datetime import timedelta
 from math import sin
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from autoscaler.whatif.compare.document import ReplayDocument
 from autoscaler.whatif.replay.replay import Candidate
 from autoscaler.whatif.report import report
 from tests.browser.conftest import Address, Open
-from tests.browser.pages import chart, colours, scrolls_sideways, violations
+from tests.browser.pages import chart, colours, scrolls_sideways, switch, violations
 from tests.decide.build import NOW
 from tests.replaced import replace
 from tests.whatif.pasts import compared, shop, shop_past
@@ -48,23 +48,26 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Address:
     return Address(file.as_uri())
 
 
+@pytest.fixture(scope="module")
+def page(written: Address, opened_once: Open) -> Page:
+    """The report of one autoscaler in a browser."""
+    return opened_once(written, "")
+
+
 def picture(drawn: Locator) -> str:
     shown: str = drawn.locator("canvas").evaluate("canvas => canvas.toDataURL()")
     return shown
 
 
-def test_the_sizes_and_the_load_are_drawn(written: Address, opened: Open) -> None:
+def test_the_sizes_and_the_load_are_drawn(page: Page) -> None:
     """An empty canvas has one colour."""
-    page = opened(written, "")
-
     expect(chart(page, "Replicas")).to_be_visible()
     assert colours(chart(page, "Replicas")) > 5
     for label in ("load", "as it was", "old.yaml", "new.yaml"):
         expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text(label)
 
 
-def test_a_chart_works_with_the_keyboard(written: Address, opened: Open) -> None:
-    page = opened(written, "")
+def test_a_chart_works_with_the_keyboard(page: Page) -> None:
     slider = chart(page, "Replicas")
     slider.focus()
 
@@ -75,9 +78,8 @@ def test_a_chart_works_with_the_keyboard(written: Address, opened: Open) -> None
     )
 
 
-def test_a_drag_enlarges_a_time(written: Address, opened: Open) -> None:
+def test_a_drag_enlarges_a_time(page: Page) -> None:
     """A minute of a week is a tenth of a pixel. A button shows the whole time again."""
-    page = opened(written, "")
     whole = page.get_by_role("button", name="Show all of the time")
     expect(whole).to_be_hidden()
     over = chart(page, "Replicas").locator(".u-over")
@@ -97,21 +99,23 @@ def test_a_drag_enlarges_a_time(written: Address, opened: Open) -> None:
     expect(whole).to_be_hidden()
 
 
+def test_a_report_is_accessible_and_fits_the_screen(page: Page) -> None:
+    assert_fits(page)
+
+
 def test_a_script_in_a_name_does_not_run(hostile: Address, opened: Open) -> None:
-    """Users send reports to others."""
+    """Users send reports to others. A long name fits the screen, too."""
     page = opened(hostile, "")
 
     expect(page.locator("#name-0")).to_have_text(HOSTILE)
     expect(chart(page, "Replicas").locator(".u-legend")).to_contain_text("document.title")
     assert "owned" not in page.title().replace(HOSTILE, "")
+    assert_fits(page)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 375)])
-@pytest.mark.parametrize("which", ["written", "hostile"])
-def test_a_report_is_accessible_and_fits_the_screen(
-    which: str, request: pytest.FixtureRequest, opened: Open, scheme: str, width: int
-) -> None:
-    page = opened(request.getfixturevalue(which), "", scheme=scheme, width=width)
-    expect(chart(page, "Replicas")).to_be_visible()
-    assert violations(page) == []
-    assert not scrolls_sideways(page)
+def assert_fits(page: Page) -> None:
+    for scheme, width in (("light", 1280), ("dark", 375)):
+        switch(page, scheme, width)
+        expect(chart(page, "Replicas")).to_be_visible()
+        assert violations(page) == []
+        assert not scrolls_sideways(page)

@@ -39,10 +39,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     server.server_close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_search_finds_a_word(documents: Address, opened: Open, scheme: str) -> None:
+def test_the_search_finds_a_word(documents: Address, opened: Open) -> None:
     """The index and the search worker come from the site itself: `opened` fails for another host."""
-    page = opened(documents, "/index.html", scheme=scheme)
+    page = opened(documents, "/index.html")
     box, found = page.get_by_role("textbox", name="Search"), page.locator(".md-search-result__link").first
     for _ in range(_ATTEMPTS):
         box.fill("")
@@ -54,12 +53,12 @@ def test_the_search_finds_a_word(documents: Address, opened: Open, scheme: str) 
     expect(found).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "path", ["/index.html", "/configuration.html", "/coming-from.html", "/source/config/examples/index.html"]
-)
-def test_a_phone_does_not_scroll_a_page_sideways(documents: Address, opened: Open, path: str) -> None:
+def test_a_phone_does_not_scroll_a_page_sideways(documents: Address, opened: Open) -> None:
     """A wide table or example scrolls inside the page."""
-    assert not scrolls_sideways(opened(documents, path, width=375))
+    page = opened(documents, "/index.html", width=375)
+    for path in ("index", "configuration", "coming-from", "source/config/examples/index"):
+        page.goto(f"{documents.url}/{path}.html")
+        assert not scrolls_sideways(page), path
 
 
 def test_the_pictures_of_both_colour_schemes_load(documents: Address, opened: Open) -> None:

@@ -184,8 +184,11 @@ def scaler(name: str, *metrics: MetricSpec, adapter: str = "fleet", maximum: int
     return replace(made, **rest)
 
 
-def shop(state: State, now: datetime) -> World:
-    """Nine autoscalers, at least one in each state that a shop of medium size sees on a bad day."""
+def shop(state: State, now: datetime, minutes: float = 60) -> World:
+    """Nine autoscalers, at least one in each state that a shop of medium size sees on a bad day.
+
+    `minutes`: how long they have decided.
+    """
     rollout = HoldReason(
         "DeploymentInProgress", "deployment 4f2a of version 31 is under way; the autoscaler waits for it"
     )
@@ -202,7 +205,7 @@ def shop(state: State, now: datetime) -> World:
         Part(scaler("reports", adapter="nomad"), flat(1), broken=gone),
         Part(scaler("recommendations", adapter="swarm"), flat(2.9)),
     ]
-    world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(minutes=60))
+    world = World(state, {part.scaler.name: part for part in parts}, now - timedelta(minutes=minutes))
     world.live(now - timedelta(minutes=1))
     pause = Pause(Direction.IN, "dana", "sale starts at noon", now - timedelta(minutes=1), now + timedelta(hours=2))
     steer(state, "search", ManualControls(pause))
