@@ -1,6 +1,5 @@
 """`autoscaler check` without --live."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -122,24 +121,9 @@ def test_check_reads_the_file_that_config_file_names(bad: Path) -> None:
     assert run("check", "--config.file", bad)[1].startswith(f"{bad}:1:1: ")
 
 
-@pytest.mark.parametrize("arguments", [["check", "--bogus"], ["bogus"], []])
-def test_invalid_arguments_exit_2(arguments: list[str]) -> None:
-    """Scripts can tell this from a failed check."""
-    assert run(*arguments)[0] == 2
-
-
-def test_the_overview_describes_the_commands() -> None:
-    code, out = run("--help")
-    assert code == 0
-    assert re.search("check +Check configuration files", out)
-    assert re.search("run +Run the daemon", out)
-
-
-def test_the_version_is_shown() -> None:
-    """Bug reports need it."""
-    code, out = run("--version")
-    assert code == 0
-    assert out.startswith("autoscaler 0.")
+def test_a_command_is_required() -> None:
+    """Scripts can tell this from a failed command."""
+    assert run()[0] == 2
 
 
 @pytest.mark.parametrize(("maximum", "fine"), [(2, True), (3, False)])

@@ -1,6 +1,5 @@
 """What several commands have in common."""
 
-import json
 import os
 import re
 import subprocess
@@ -11,17 +10,6 @@ import pytest
 
 from tests.cli.checking import GOOD
 from tests.cli.scene import Scene, ServedScene
-
-DOCUMENTS = {
-    ("get",): "autoscalers",
-    ("describe", "web"): "autoscalers/web",
-    ("explain", "web"): "autoscalers/web/explain",
-}
-
-
-@pytest.mark.parametrize(("words", "path"), DOCUMENTS.items())
-def test_json_is_the_document_of_the_api(online: ServedScene, words: tuple[str, ...], path: str) -> None:
-    assert json.loads(online.run(*words, "-o", "json").out) == online.served.data(f"/api/v1/{path}")
 
 
 @pytest.mark.parametrize(

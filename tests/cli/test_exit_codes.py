@@ -3,7 +3,6 @@
 docs/cli.md has the table.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,6 @@ import pytest
 
 from autoscaler.cli.app import COMMANDS, HIDDEN
 from tests.cli.scene import UNREACHABLE, Result, Scene, ServedScene, build, served_scene
-from tests.daemon.running import finished
 from tests.notify.receiver import receiving
 from tests.view.lives import open_state
 
@@ -80,17 +78,6 @@ OFFLINE: Final[dict[str, tuple[str, str, str]]] = {
 """The same of commands that ask no daemon, in the order in which they are run."""
 
 
-RUN: Final = {
-    "--log.level loud": 2,
-    "--config.file nosuch.yaml": 2,
-    "--once --config.file autoscaler.yaml": 1,
-    "--once --config.file empty.yaml": 0,
-}
-"""Arguments of `run` -> the exit code. A configuration that does not load is a wrong argument: the service's unit does
-not restart then.
-"""
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A state without a daemon, and a folder of files beside it."""
@@ -101,7 +88,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         notified = f'notify: {{webhook: {{url: "{webhook.url}", secretFile: "{webhook.secret_file}"}}}}\n'
         for name, text in (
             ("autoscaler.yaml", CONFIG),
-            ("empty.yaml", "autoscalers: []\n"),
             ("notified.yaml", f"autoscalers: []\n{notified}"),
             ("tests.yaml", TESTS),
             ("hpa.yaml", HPA),
@@ -148,14 +134,6 @@ def test_a_command_that_asks_no_daemon(alone: Scene, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(alone.folder)
     for command, asks in OFFLINE.items():
         check_codes(alone, command, asks)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("words", "code"), RUN.items())
-def test_run(alone: Scene, tmp_path: Path, words: str, code: int) -> None:
-    words = words.replace("--config.file ", f"--config.file {alone.folder}/")
-    done = finished([sys.executable, "-m", "autoscaler", "run", *words.split()], tmp_path, {})
-    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
 
 
 def test_the_documented_table_has_these_codes() -> None:

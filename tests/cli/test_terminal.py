@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.cli import output
+from autoscaler.layout import Screen
 from tests.cli.scene import Scene, ServedScene
 
 pytestmark = pytest.mark.slow
@@ -93,12 +95,22 @@ def test_no_color_disables_colours(online: ServedScene) -> None:
     assert "\x1b" not in shown(online, 160, "get", "-o", "wide", NO_COLOR="1").text
 
 
+def test_the_terminal_s_width_is_used(online: ServedScene) -> None:
+    assert_fits(shown(online, 80, "describe", "web").plain, 80)
+
+
 @pytest.mark.parametrize("columns", [80, 132])
 @pytest.mark.parametrize("command", ["describe", "explain", "history"])
-def test_no_line_is_wider_than_the_terminal(online: ServedScene, command: str, columns: int) -> None:
-    lines = shown(online, columns, command, "web").plain.splitlines()
-    assert lines
-    assert [line for line in lines if len(line) > columns] == []
+def test_no_line_is_wider_than_the_screen(
+    online: ServedScene, monkeypatch: pytest.MonkeyPatch, command: str, columns: int
+) -> None:
+    monkeypatch.setattr(output, "screen", lambda: Screen(columns))
+    assert_fits(online.run(command, "web").out, columns)
+
+
+def assert_fits(text: str, columns: int) -> None:
+    assert text
+    assert [line for line in text.splitlines() if len(line) > columns] == []
 
 
 def test_watch_prints_a_row_for_each_change(online: ServedScene) -> None:
