@@ -65,6 +65,7 @@ def test_the_list_is_filtered_by_state_and_by_connection(page: Page) -> None:
     assert names(page) == ["payments", "reports"]
     page.get_by_role("link", name=re.compile("^All")).click()
     expect(page.locator("#count")).to_contain_text("9 autoscalers")  # else the selection goes to the page that is left
+    expect(page.get_by_role("button", name="Live")).to_be_visible()  # else no script of the new page sees it
     page.get_by_label("Connection").select_option("swarm")
     expect(page.locator("#count")).to_contain_text("3 autoscalers")
     assert names(page) == ["recommendations", "search", "thumbnails"]
