@@ -170,19 +170,13 @@ IMPORTED: Final[Mapping[str, tuple[Any, _Holds]]] = {
 """Field -> an object, and what holds for the autoscaler."""
 
 LEFT_OUT: Final[Mapping[str, tuple[Any, str]]] = {
-    "keda: force-activation": (annotated("force-activation"), "annotation force-activation is left out"),
     "keda: paused at 0": (annotated("paused-replicas", "0"), "set its size to that, then autoscaler pause mail"),
     "keda: paused at 0, a number": (annotated("paused-replicas", 0), "set its size to that, then autoscaler pause"),
-    "keda: paused at 4": (annotated("paused-replicas", 4), "autoscaler override mail --min 4 --max 4"),
     "keda: paused with an odd value": (annotated("paused", "yes"), "it is paused: autoscaler pause mail"),
     "keda: paused null": (annotated("paused", None), "it is paused: autoscaler pause mail"),
     "keda: paused-scale-in": (annotated("paused-scale-in"), "scaleDown: {selectPolicy: Disabled}"),
     "keda: paused-scale-out": (annotated("paused-scale-out"), "scaleUp: {selectPolicy: Disabled}"),
     "keda: an annotation of a later version": (annotated("later"), f"annotation {PREFIX}later is left out"),
-    "keda: fallback.behavior scalingModifiers": (
-        fallback(behavior="scalingModifiers"),
-        "fallback scalingModifiers is left out",
-    ),
     "keda: fallback.behavior currentReplicas": (
         fallback(behavior="currentReplicas"),
         "fallback currentReplicas is left out",
@@ -191,10 +185,6 @@ LEFT_OUT: Final[Mapping[str, tuple[Any, str]]] = {
     "keda: a fallback of cpu": (
         keda.scaled_object(resource(), fallback={"failureThreshold": 3, "replicas": 6}),
         "fallback is left out, because KEDA has none for cpu",
-    ),
-    "keda: scalingModifiers": (
-        keda.scaled_object(advanced={"scalingModifiers": {"formula": "a"}}),
-        "advanced.scalingModifiers is left out",
     ),
     "keda: a later field": (keda.scaled_object(later=1), "spec.later is left out"),
     "keda: a later field of a trigger": (
