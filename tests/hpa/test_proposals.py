@@ -81,14 +81,6 @@ def test_at_the_target_nothing_is_assumed() -> None:
     assert decision.metrics[0].detail == "within the tolerance of 10 %"
 
 
-def test_a_container_resource_follows_the_readiness_of_its_instance() -> None:
-    """ContainerResource cpu follows the cpu readiness rule, as Resource cpu does."""
-    young = Instance("i-0", Phase.RUNNING, ready=True, ready_transition=NOW, started_at=NOW)
-    container = replace(CPU_60, type=MetricType.CONTAINER_RESOURCE, container="web")
-    decision = first_decision(scaler(container), state(2, [young, instances(2)[1]]), samples([1000, 600]))
-    assert decision.metrics[0].not_ready == ("i-0",)
-
-
 def test_weighted_instances_count_units() -> None:
     """Two machines of 2 and 1 units carry 6 against 1 a unit: the average is 2 and the size, in units, doubles."""
     big, small = instances(2)

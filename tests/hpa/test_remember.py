@@ -1,4 +1,4 @@
-"""What the daemon keeps between cycles: everything it needs, and nothing else."""
+"""What the daemon keeps between cycles: everything it needs, and nothing else. tests/conformance holds scale events."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from autoscaler.decide import decide, remember
 from autoscaler.errors import TargetUnavailable
-from autoscaler.hpa.memory import with_events, with_recommendations
+from autoscaler.hpa.memory import with_recommendations
 from autoscaler.hpa.stabilization import stabilize, stabilize_down
 from autoscaler.model import (
     MAX_WINDOW,
@@ -17,7 +17,6 @@ from autoscaler.model import (
     PendingWrite,
     PolicyType,
     Recommendation,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     SelectPolicy,
@@ -98,33 +97,6 @@ def allowing(pods: int, period: float) -> ScalingRules:
     return ScalingRules(
         timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PODS, pods, timedelta(seconds=period)),)
     )
-
-
-def test_a_replaced_scale_event_no_longer_counts_for_the_other_direction() -> None:
-    """The HPA controller reuses the place of an event that its own direction's periods no longer cover.
-
-    Rises of 2 and 2 lie within the 600 s of scaleDown's period. The first left scaleUp's 15 s before the second came,
-    so only the second is subtracted: the period starts at 14 - 2 = 12, of which 10 % may be removed.
-    """
-    tenth = ScalingRules(
-        timedelta(0), SelectPolicy.MAX, (ScalingPolicy(PolicyType.PERCENT, 10, timedelta(seconds=600)),)
-    )
-    life = Life(scaler(QUEUE_15, behavior=Behavior(allowing(2, 15), tenth)), 10)
-    assert life.step(value(180_000)).written == 12
-    assert life.step(value(210_000), after=60).written == 14
-    assert [event.change for event in life.history.hpa.scale_ups] == [2]
-    assert life.step(value(15_000), after=60).written == 10
-
-
-def test_a_scale_event_replaces_the_last_outdated_one_in_its_place() -> None:
-    """The list is not ordered by time: the place of a replaced event decides what the other direction counts."""
-    rules = allowing(4, 60)
-
-    def event(change: int, after: float) -> ScaleEvent:
-        return ScaleEvent(change, NOW + timedelta(seconds=after))
-
-    known = with_events((), [event(1, 0), event(2, 50), event(3, 100), event(4, 200)], rules)
-    assert [entry.change for entry in known] == [3, 4]
 
 
 @given(
