@@ -28,7 +28,7 @@ _BUSY: Final = ("stress-ng", "--cpu", "8", "--quiet")
 _TIMES: Final = 20
 _SIGNS: Final = frozenset(
     {
-        *("HTTPServer", "Popen", "Thread", "ThreadPoolExecutor", "ThreadingHTTPServer", "Timer"),
+        *("HTTPServer", "Popen", "Process", "Thread", "ThreadPoolExecutor", "ThreadingHTTPServer", "Timer"),
         *("create_server", "monotonic", "sleep", "spawn", "subprocess", "until"),
     }
 )
