@@ -20,7 +20,8 @@ install()
 
 from autoscaler.clock import SystemClock
 from autoscaler.model import ShardName
-from autoscaler.schedule import Shard, Shards
+from autoscaler.schedule.shard import Shard
+from autoscaler.schedule.shards import Shards
 from autoscaler.target.contract import RecordingLogger
 from tests.schedule.ports import FakePorts, scaler
 from tests.waiting import until
