@@ -74,7 +74,7 @@ class Daemon:
         self._failure: StateError | None = None
         """Why this daemon stops by itself."""
         self._requests: SimpleQueue[int | Order | None] = SimpleQueue()
-        """Signals, and what was asked for over HTTP; None: this daemon leads or leads no more, or a look has ended."""
+        """Signals, and orders over HTTP. None: it leads or leads no more, or `Outside` has read its origins."""
         self._stop = Stop()
         for known in (*_STOP, signal.SIGHUP):  # first of all, so that a signal during the build is handled afterwards
             signal.signal(known, self._on_signal)

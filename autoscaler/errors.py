@@ -171,5 +171,5 @@ def bug(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error of this tree; of any other exception what `bug` returns."""
+    """Return the message of an AutoscalerError; for any other exception, what `bug` returns."""
     return str(error) if isinstance(error, AutoscalerError) else bug(error)

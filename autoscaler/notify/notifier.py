@@ -84,7 +84,7 @@ class Notifier:
         self._sending = None
         try:
             sent.result()
-        except Exception as error:  # noqa: BLE001 - also a defect here must not end what runs
+        except Exception as error:  # noqa: BLE001 - not even a bug here may end what runs
             self._failed(message_of(error))
 
     def _send_all(self, webhook: Webhook) -> None:

@@ -28,7 +28,7 @@ class Barrier:
             done = work()
         except Stopping:
             raise
-        except Exception as error:  # noqa: BLE001 - also a bug, or a damaged row: what else the daemon does must go on
+        except Exception as error:  # noqa: BLE001 - after a bug or a damaged row, too, the rest of the daemon goes on
             self._failed(part, message_of(error))
         else:
             self._failing.pop(part, None)

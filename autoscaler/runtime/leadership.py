@@ -203,7 +203,7 @@ class Leadership:
             before = self._lease.generation
             try:
                 self._lease.turn()
-            except Exception as error:  # noqa: BLE001 - also a bug must not end the thread, and with it the lease
+            except Exception as error:  # noqa: BLE001 - not even a bug may end the thread, and with it the lease
                 self._failed(message_of(error))
             else:
                 self._failure = None

@@ -290,7 +290,7 @@ class Runtime:
             self._begin_with(name, built, stuck, until)
         except Stopping:
             raise
-        except Exception as error:  # noqa: BLE001 - also a bug costs this shard alone
+        except Exception as error:  # noqa: BLE001 - a bug, too, costs this shard alone
             self._builder.close(() if built is None else built.adapters)
             self._put_off(name, error)
             return error if isinstance(error, AutoscalerError) else AutoscalerError(bug(error))

@@ -74,7 +74,7 @@ class Upkeep:
                 return
             try:
                 self._tidying.result()
-            except Exception as error:  # noqa: BLE001 - also a damaged row, or a bug
+            except Exception as error:  # noqa: BLE001 - a damaged row or a bug, too
                 self._logger.error("state_failed", error=message_of(error))  # noqa: TRY400 - a bug's has the place
             self._tidying = None
         if self._leads():
@@ -98,7 +98,7 @@ class Upkeep:
     def _report(self, checked: "Future[Sequence[Cut]]") -> None:
         try:
             self._cut(checked.result())
-        except Exception as error:  # noqa: BLE001 - also a damaged row, or a bug
+        except Exception as error:  # noqa: BLE001 - a damaged row or a bug, too
             self._failed(message_of(error))
         else:
             self.failure = None

@@ -139,8 +139,8 @@ class Shard:
         except StaleLedger as error:
             self._logger.warning("cycle_discarded", **self.name.labels(), error=str(error))
             return None
-        except Exception as error:  # noqa: BLE001 - also a bug must not end the shard
-            self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message_of(error))  # noqa: TRY400 - see `bug`
+        except Exception as error:  # noqa: BLE001 - not even a bug may end the shard
+            self._logger.error("cycle_failed", **self.name.labels(), autoscalers=len(scalers), error=message_of(error))  # noqa: TRY400 - a bug's has the place
             return CycleResult(broken={scaler.name: error for scaler in scalers})
         for name, raised in batch.broken.items():
             self._logger.error("autoscaler_failed", autoscaler=name, error=message_of(raised))

@@ -221,9 +221,7 @@ def _listen(address: str) -> socket.socket:
         else:
             cause = f"cannot be listened on: {error.strerror or error}; correct --web.listen-address"
         raise ListenError(f"the address {address} {cause}") from None
-    # accepted sockets inherit the options
+    # Accepted sockets inherit both. Without the second, a body waits until the client has acknowledged the headers.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)
-    listening.setsockopt(
-        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-    )  # else a body waits for its headers' acknowledgement
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

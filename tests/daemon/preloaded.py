@@ -15,6 +15,6 @@ for needed in ("daemon", "cli.run", "web.server", "web.page.routes", "web.source
     importlib.import_module(f"autoscaler.{needed}")
 for example in ("memory", "process"):
     load(Path(__file__).parents[2] / "config" / "examples" / f"{example}.yaml")
-registry.installed.cache_clear()  # a copy may have an adapter more
+registry.installed.cache_clear()  # a copy may have another adapter
 gc.collect()
 gc.freeze()  # a collection in a copy would write to every page that it shares

@@ -162,9 +162,8 @@ class Fleet:
             self.disturb()
         elif chance < 0.28:
             self.set_clock()
-        elif (
-            chance < 0.29 and self.opener.url is None
-        ):  # PostgreSQL's own clock would count, which the test does not set
+        elif chance < 0.29 and self.opener.url is None:
+            # After a reboot PostgreSQL's own clock would count, which the test does not set.
             self.clock.reboot()
             self.open()
 
