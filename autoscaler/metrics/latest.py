@@ -58,13 +58,13 @@ class _Known:
     decision: Decision | None = None
     succeeded: float = 0.0
     """Unix time of the last cycle without a failure; 0: none since the start."""
-    rescales: Mapping[Action, int] = field(default_factory=Counter)
+    rescales: Mapping[Action, int] = field(default_factory=dict)
     """Written sizes."""
     last_move: Action = Action.NONE
     """Direction of the last written size; NONE: none since the start."""
     turns: int = 0
     """Written sizes in the opposite direction of the previous one."""
-    drained: Mapping[DrainOutcome, int] = field(default_factory=Counter)
+    drained: Mapping[DrainOutcome, int] = field(default_factory=dict)
     """Drains that ended."""
 
 
@@ -96,12 +96,10 @@ class Latest:
                     known.rescales = Counter(known.rescales) + Counter([action])
                     known.turns += known.last_move not in (Action.NONE, action)
                     known.last_move = action
-                ended = Counter(
-                    each.outcome
-                    for each in drains_of(made.remembered.rules.of)
-                    if each.outcome and each.ended == made.now
-                )
-                known.drained = Counter(known.drained) + ended
+                drains = drains_of(made.remembered.rules.of)
+                if drains:
+                    ended = [each.outcome for each in drains if each.outcome and each.ended == made.now]
+                    known.drained = Counter(known.drained) + Counter(ended)
 
     def warnings(self) -> Mapping[str, str]:
         """Return autoscaler's name -> the first warning of its target, of those that have one."""
