@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, SkipValidation, ValidationInfo, field_validator
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from autoscaler import model
 from autoscaler.config.behavior import Behavior
 from autoscaler.config.controller import Controller
 from autoscaler.config.grants import Grant
 from autoscaler.config.metrics import Metric, Shared
+from autoscaler.config.problems import adapter_of
 from autoscaler.config.settings import (
     HaSettings,
     LogSettings,
@@ -147,24 +150,41 @@ class Autoscaler(Section):
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}
 
 
+class Entry:
+    """Marks the type of what `entries.py` reads by itself: the file around it takes any value, and describes the type.
+
+    pydantic's SkipValidation would build all that reads and writes the type once more.
+    """
+
+    def __init__(self, section: type) -> None:
+        self._section: Any = section
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        described = core_schema.definitions_schema(adapter_of(self._section).core_schema, [])  # is referred to by name
+        return handler(described)
+
+
 class File(Section):
     """The whole file."""
 
-    # `entries.py` reads each source, query, schedule and autoscaler by itself
-
     controller: Controller = Controller()
     """Numbers that all autoscalers share."""
-    prometheus: Annotated[Mapping[Text, SkipValidation[PrometheusSource]], Field(min_length=1)] = DEFAULT_SOURCES
+    prometheus: Annotated[Mapping[Text, Annotated[PrometheusSource, Entry(PrometheusSource)]], Field(min_length=1)] = (
+        DEFAULT_SOURCES
+    )
     """Sources by name. A query without a source asks `default`."""
     adapters: Mapping[Word, Any] = Field(default_factory=dict)
     """Connections to back ends by name; each type has keys of its own."""
-    queries: Mapping[Text, SkipValidation[SharedQuery]] = Field(default_factory=dict)
+    queries: Mapping[Text, Annotated[SharedQuery, Entry(SharedQuery)]] = Field(default_factory=dict)
     """Shared queries by name. Each runs once in a cycle for all metrics that use it."""
-    schedules: Mapping[Text, Annotated[tuple[SkipValidation[EntryKeys], ...], Field(min_length=1)]] = Field(
-        default_factory=dict
+    schedules: Mapping[Text, Annotated[tuple[Annotated[EntryKeys, Entry(EntryKeys)], ...], Field(min_length=1)]] = (
+        Field(default_factory=dict)
     )
     """Shared schedules by name."""
-    autoscalers: tuple[SkipValidation[Autoscaler], ...]
+    autoscalers: tuple[Annotated[Autoscaler, Entry(Autoscaler)], ...]
     autoscalers_dir: ConfigPath | None = None
     """A folder with a folder of autoscalers for each team. Default: there is none."""
     grants: Mapping[Word, Grant] = Field(default_factory=dict)
