@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 
-from adapters.process.probe import probe
 from adapters.process.procfs import reap
 from adapters.process.records import Pool, RecordsError, StateFile, StillKeptError
 from adapters.process.settings import ProcessSettings
@@ -169,9 +168,15 @@ class Keeper:
                 with self._trouble(_NOT_WRITTEN, pool=name):
                     self._publish(name)
             questions = self._questions()
+        if questions:
+            self._probe(questions)
+
+    def _probe(self, questions: Mapping[str, tuple[int, str]]) -> None:
+        from adapters.process.probe import probe  # noqa: PLC0415 - asyncio is slow to import, and `check` needs none
+
         answers = probe(questions)  # takes up to a second, so the lock is not held
         with self._lock:
-            if answers and not self._closed:
+            if not self._closed:
                 self._note_readiness(answers)
 
     def _keep(self, name: str, upkeep: Upkeep) -> None:
