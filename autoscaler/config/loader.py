@@ -15,7 +15,6 @@ from autoscaler.config.rules import check_autoscalers, check_discover, check_gra
 from autoscaler.config.sections import File
 from autoscaler.config.settings import Operator, Settings, Shared
 from autoscaler.config.source import read
-from autoscaler.config.teams import with_teams
 from autoscaler.config.warnings import add_refused, add_warnings, add_without_instance, unknown_expressions
 from autoscaler.errors import AutoscalerError, ConfigError, Problem
 from autoscaler.fields.find_values import Loc
@@ -45,7 +44,12 @@ def load(path: Path, *, judge: bool = False) -> Settings:
     Raises ConfigError with every problem of the file itself. Problems of teams' files are in `Settings.refused`.
     `judge`: problems of which `run` only warns raise ConfigError, too.
     """
-    return with_teams(load_text(path, read(path), judge=judge))
+    main = load_text(path, read(path), judge=judge)
+    if main.autoscalers_dir is None:
+        return main
+    from autoscaler.config.teams import with_teams  # noqa: PLC0415 - keeps `check` fast, and most files need no teams
+
+    return with_teams(main)
 
 
 @_collector_paused()
