@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from autoscaler import memory
+from autoscaler import collector, memory
 from autoscaler.clock import Clock
 from autoscaler.config.control_socket import default_socket
 from autoscaler.cycle import CycleResult
@@ -133,7 +133,7 @@ class Daemon:
             raise
         self._watch(log_dropped)
         ProcessCollector(registry=self.registry)
-        memory.freeze()
+        collector.freeze()
 
     def _watch(self, log_dropped: Callable[[], int]) -> None:
         """Show what other rooms count. Of a standby, what the leader shows, too, is left out."""

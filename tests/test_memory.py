@@ -1,4 +1,4 @@
-"""Freed memory returns to the system."""
+"""Freed memory returns to the system, and the cyclic collector leaves alone what stays."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def test_memory_of_a_large_answer_is_returned() -> None:
 
 LEFT_ALONE = """
 import gc
-from autoscaler.memory import freeze
+from autoscaler.collector import freeze
 
 kept = [[number] for number in range(100)]
 freeze()
@@ -85,7 +85,7 @@ def test_free_pages_between_used_ones_are_returned() -> None:
 
 LEFT_BEHIND = """
 import gc, weakref
-from autoscaler.memory import collect, freeze
+from autoscaler.collector import collect, freeze
 
 class Shard:
     def __init__(self):

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from autoscaler import collector
 from autoscaler.cli.help import AskingCommand, Command, write_options
 from autoscaler.cli.options import ConfigFile, HttpConfigFile, ServerUrl
 
@@ -88,7 +89,8 @@ _PLAIN: Final[dict[str, Any]] = {
 @cache  # to make the readers of its options takes longer than many a command
 def _command(name: str) -> Any:
     module, _, word = _ELSEWHERE.get(name, f"cli.{name}.{name}").rpartition(".")
-    function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
+    with collector.paused():
+        function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
     single = typer.Typer(**_PLAIN)
     single.command(name=name, cls=AskingCommand if name in _ASKING else Command)(function)
     return get_command(single)

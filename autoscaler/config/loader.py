@@ -1,12 +1,11 @@
 """Loads a file: returns its settings, or raises every problem at once."""
 
-import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from autoscaler import collector
 from autoscaler.config.connections import Connections, read_connections, type_of
 from autoscaler.config.document import YamlDocument
 from autoscaler.config.entries import Entries, read_entries
@@ -26,18 +25,6 @@ _MANIFESTS: Final = ("HorizontalPodAutoscaler", "HorizontalPodAutoscalerList", "
 """The `kind` of what `autoscaler import` reads."""
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pauses the garbage collector: loading makes millions of objects and no garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def load(path: Path, *, judge: bool = False) -> Settings:
     """Return the settings of the file `path`, with the autoscalers in teams' files.
 
@@ -52,7 +39,7 @@ def load(path: Path, *, judge: bool = False) -> Settings:
     return with_teams(main)
 
 
-@_collector_paused()
+@collector.paused()
 def load_text(path: Path, text: str, *, judge: bool = False) -> Settings:
     """Return the settings of `text`, without teams' files. Raises ConfigError with every problem at once.
 

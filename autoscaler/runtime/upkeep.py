@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final, TypeVar
 
-from autoscaler import memory
+from autoscaler import collector, memory
 from autoscaler.clock import Clock
 from autoscaler.errors import message_of
 from autoscaler.logger import Logger
@@ -92,7 +92,7 @@ class Upkeep:
         """Return free pages to the system; after the end of shards, also what they have left behind."""
         if self._retired != self._shards.retired:
             self._retired = self._shards.retired
-            memory.collect()
+            collector.collect()
         memory.trim()
 
     def _report(self, checked: "Future[Sequence[Cut]]") -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autoscaler import memory
+from autoscaler import collector
 from autoscaler.errors import StateError
 from autoscaler.record.values import Cut
 from autoscaler.runtime import upkeep
@@ -28,7 +28,7 @@ class FakeShards:
 def collected(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the times of collections, on the clock."""
     done: list[float] = []
-    monkeypatch.setattr(memory, "collect", lambda: done.append(CLOCK.monotonic()))
+    monkeypatch.setattr(collector, "collect", lambda: done.append(CLOCK.monotonic()))
     return done
 
 
