@@ -1,6 +1,8 @@
 """Times as people and programs write them, for the command line, the API and the page."""
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from datetime import time as time_of_day
 from typing import Final
@@ -31,6 +33,16 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
     if found.year not in YEARS:
         raise ValueError(f"{text[:64]!r} is not in the years {YEARS[0]} to {YEARS[-1]}")
     return max((found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC), _EARLIEST)
+
+
+def find_instants(text: str) -> Iterator[tuple[re.Match[str], datetime]]:
+    """Yield the place of each time in a text, and the time in UTC.
+
+    What only looks like a time is left out: other programs' texts hold any year, such as Go's 0001-01-01 for none.
+    """
+    for found in INSTANT.finditer(text):
+        with suppress(ValueError):
+            yield found, parse_instant(found[0])
 
 
 def parse_time(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:

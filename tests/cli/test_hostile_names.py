@@ -14,7 +14,9 @@ from tests.steering import steer
 from tests.view.lives import Recorded, open_state
 from tests.web.serving import Daemon, serving
 
-HOSTILE = "x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script>"
+NO_TIMES = "0001-01-01T00:00:00Z 2026-02-30T25:61:61Z"
+"""Go's word for no time, as Docker, Nomad and Prometheus write it in their errors, and a date that is none."""
+HOSTILE = f"x\x1b[2J\x9b31m\x7f\u202e\r\nFAKE ROW\t<script>alert(1)</script> {NO_TIMES}"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedScene]:
     ids=" ".join,
 )
 def test_tables_escape_control_characters_in_names(scene: ServedScene, command: list[str]) -> None:
-    """A name cannot forge a row either."""
+    """A name cannot forge a row either, and one that looks like a time is shown as it is."""
     said = scene.run(*command)
     assert said.code == 0, said.err
     assert all(line.isprintable() for line in said.lines), said.out
@@ -74,3 +76,4 @@ def test_the_page_shows_names_as_text(scene: ServedScene) -> None:
         assert page.status_code == 200
         assert "<script>alert" not in page.text
         assert "&lt;script&gt;alert(1)" in page.text
+        assert NO_TIMES in page.text

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from autoscaler.layout import ago
 from autoscaler.model import ConditionType, Direction, EventType
 from autoscaler.quantity import format_age, format_decimal, format_seconds
-from autoscaler.times import INSTANT, parse_instant, rfc3339
+from autoscaler.times import find_instants, rfc3339
 from autoscaler.view import notation
 from autoscaler.view.events import EventDocument
 from autoscaler.view.history import Column, Point, metric_columns
@@ -86,8 +86,7 @@ def condition_class(condition: ConditionDocument) -> str:
 def instants(text: str, now: datetime) -> Markup:
     """Return a sentence as HTML. Each time in it becomes an element as of the macro `clock_time`, with its age."""
     end, found = 0, Markup()
-    for each in INSTANT.finditer(text):
-        at = parse_instant(each[0])
+    for each, at in find_instants(text):
         found += text[end : each.start()] + _TIME.format(rfc3339(at), clock(at), ago(at, now))
         end = each.end()
     return found + text[end:]
