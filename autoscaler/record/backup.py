@@ -3,6 +3,7 @@
 PostgreSQL is backed up with its own tools; `end_copied` ends what a restored database believes.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,6 +30,8 @@ _PARTIAL: Final = ".partial"
 """Suffix of a backup's name until the backup is complete: a killed command leaves nothing that looks like one."""
 _NEW: Final = ".new"
 """Suffix of a restored state's name until the state is complete."""
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of link(2) on file systems without hard links: memory sticks and many network shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,10 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
         )
     with opened(where, read_only=True) as connection:
         versions.require_state(connection, databases.place(where))
-    partial = file.with_name(file.name + _PARTIAL)
     with ExitStack() as leaving, _os_errors(f"{file} cannot be written"):
-        _require_new(file)
+        if file.exists():  # so have `/` and `.`, which have no name to add to
+            raise _existing(file)
+        partial = file.with_name(file.name + _PARTIAL)
         remove_database(partial)
         leaving.callback(remove_database, partial)
         os.close(open_private(partial))
@@ -67,15 +71,27 @@ def back_up(url: str | None, state_dir: Path, file: Path, *, empty: bool = True)
                 f"{databases.place(where)} has no autoscaler; name the right state with --config.file or "
                 "$STATE_DIRECTORY, or write this one with --empty"
             )
-        _require_new(file)  # the copy may have taken minutes
-        partial.replace(file)
+        _put_in_place(partial, file)
         sync(file.parent)
     return contents
 
 
-def _require_new(file: Path) -> None:
-    if file.exists():
-        raise StateError(f"{file} already exists; name another file")
+def _put_in_place(partial: Path, file: Path) -> None:
+    """Give a complete file its name. Raises StateError if a file has it by now: the copy may have taken minutes."""
+    try:
+        try:
+            file.hardlink_to(partial)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            partial.replace(file)
+    except FileExistsError:
+        raise _existing(file) from None
+
+
+def _existing(file: Path) -> StateError:
+    return StateError(f"{file} already exists; name another file")
 
 
 def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = False) -> Contents:
@@ -89,8 +105,10 @@ def restore(url: str | None, state_dir: Path, file: Path, *, replacing: bool = F
         raise StateError(
             f"{databases.place(where)} is restored with pg_restore, and then with `autoscaler restore` without a file"
         )
-    if not file.is_file():
-        raise StateError(f"{file} does not exist; name a file that `autoscaler backup` wrote")
+    with _os_errors(f"{file} cannot be read", "name a file that `autoscaler backup` wrote"):
+        if not file.is_file():
+            what = "is not a regular file" if file.exists() else "does not exist"
+            raise StateError(f"{file} {what}; name a file that `autoscaler backup` wrote")
     with opened(source, read_only=True) as connection:
         if not versions.holds_state(connection, f"backup {file}", remedy="restore it with that version"):
             raise StateError(f"{file} does not hold a state; name a file that `autoscaler backup` wrote")
@@ -202,10 +220,10 @@ def _file_url(file: Path) -> URL:
 
 
 @contextmanager
-def _os_errors(what: str) -> Iterator[None]:
+def _os_errors(
+    what: str, remedy: str = "check that the folder exists and that this user may write there"
+) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StateError(
-            f"{what}: {error.strerror}; check that the folder exists and that this user may write there"
-        ) from None
+        raise StateError(f"{what}: {error.strerror}; {remedy}") from None

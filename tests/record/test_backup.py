@@ -1,5 +1,6 @@
 """A backup is the whole state at one moment, and a restore is complete. PostgreSQL has its own tools for both."""
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -151,11 +152,25 @@ def test_the_state_of_a_running_daemon_is_not_replaced(opener: Opener, tmp_path:
         backup.restore(opener.url, opener.folder, tmp_path / "a.db", replacing=True)
 
 
+@pytest.fixture(params=[True, False], ids=["links", "no links"])
+def links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system with hard links, and one without, as of a memory stick."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    if not request.param:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+
+@pytest.mark.usefixtures("links")
 def test_a_backup_overwrites_no_file_that_appears_while_it_copies(
     opener: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that is repeated by mistake must not destroy yesterday's backup."""
     live(opener)
+    backup.back_up(opener.url, opener.folder, tmp_path / "first.db")
+    assert (tmp_path / "first.db").stat().st_size > 0
     copy, file = backup._copy, tmp_path / "backups/a.db"
     file.parent.mkdir()
 
@@ -232,10 +247,18 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(opener: Opener, tmp_path
 
 
 def test_a_name_that_no_file_can_have_is_an_error_with_its_cause(opener: Opener, tmp_path: Path) -> None:
-    """As is a folder that this user may not look into."""
+    """As is a folder that this user may not look into. `autoscaler backup "$UNSET"` ended with a traceback."""
     live(opener)
+    too_long = tmp_path / ("a" * 300)
     with pytest.raises(StateError, match=r"cannot be written: File name too long"):
-        backup.back_up(opener.url, opener.folder, tmp_path / ("a" * 300))
+        backup.back_up(opener.url, opener.folder, too_long)
+    with pytest.raises(StateError, match=r"cannot be read: File name too long"):
+        backup.restore(None, tmp_path / "state", too_long)
+    for folder in (Path(), Path("/"), Path("..")):
+        with pytest.raises(StateError, match="already exists; name another file"):
+            backup.back_up(opener.url, opener.folder, folder)
+        with pytest.raises(StateError, match="is not a regular file; name a file"):
+            backup.restore(None, tmp_path / "state", folder)
 
 
 def test_a_killed_backup_leaves_nothing_that_looks_like_one(
@@ -245,7 +268,7 @@ def test_a_killed_backup_leaves_nothing_that_looks_like_one(
     live(opener)
     file = tmp_path / "backups/a.db"
     file.parent.mkdir()
-    monkeypatch.setattr(Path, "replace", lambda *_: None)
+    monkeypatch.setattr(Path, "hardlink_to", lambda *_: None)
     monkeypatch.setattr(backup, "remove_database", lambda *_: None)
     backup.back_up(opener.url, opener.folder, file)  # it ends before the file has its name
     assert [each.name for each in file.parent.iterdir()] == ["a.db.partial"]
