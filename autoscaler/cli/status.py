@@ -7,7 +7,6 @@ from typing import Final
 import typer
 
 from autoscaler.cli.client import Client, asking
-from autoscaler.cli.get import listed_autoscalers
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, screen, show, show_document, warn
 from autoscaler.errors import ServerError
@@ -16,6 +15,7 @@ from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
 from autoscaler.view.hosts import HostList, StatusDocument
 from autoscaler.view.status import ConnectionStatus, DaemonStatus, SourceStatus
+from autoscaler.view.summary import AutoscalerList
 from autoscaler.view.verdict import AutoscalerState
 
 _SOURCES: Final = ("PROMETHEUS", "STATE", "LAST ANSWER", "LAST FAILURE")
@@ -56,10 +56,9 @@ def _failing(client: Client) -> int | None:
     It cannot if its state fails, which the status itself must show.
     """
     try:
-        found = listed_autoscalers(client).autoscalers
+        return client.get(AutoscalerList, "/autoscalers", state=AutoscalerState.FAILING.value, limit=1).total
     except ServerError:
         return None
-    return sum(each.configured and each.state is AutoscalerState.FAILING for each in found)
 
 
 def status_lines(found: StatusDocument, failing: int | None, screen: Screen) -> Iterator[str]:

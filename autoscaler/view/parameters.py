@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from autoscaler.errors import AutoscalerError
 from autoscaler.labels import MAX_SELECTOR, PATTERN, Selector
 from autoscaler.times import parse_instant
+from autoscaler.view.verdict import AutoscalerState
 
 INT32: Final = 2**31 - 1
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -91,6 +92,8 @@ class ListParameters(Parameters):
     """Only names that contain this text."""
     label_selector: LabelSelector | None = None
     """Only autoscalers whose labels match, such as `team=shop,tier in (web, api),!old`, as in kubectl."""
+    state: AutoscalerState | None = None
+    """Only configured autoscalers in this state; one that fails and is paused is in both."""
 
 
 class ExplainParameters(Parameters):

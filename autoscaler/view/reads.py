@@ -9,7 +9,7 @@ from autoscaler.clock import Clock
 from autoscaler.document import Document
 from autoscaler.errors import AutoscalerError
 from autoscaler.fields.types import suggest
-from autoscaler.model import Autoscaler, Decision
+from autoscaler.model import Autoscaler, Decision, ManualControls
 from autoscaler.record.archive import Archive
 from autoscaler.view.detail import Detail, detail
 from autoscaler.view.discovered import DiscoveredList
@@ -29,6 +29,7 @@ from autoscaler.view.parameters import (
 )
 from autoscaler.view.status import DaemonStatus
 from autoscaler.view.summary import AutoscalerList, Summary, summaries
+from autoscaler.view.verdict import AutoscalerState, states
 
 if TYPE_CHECKING:  # a command without a configuration does not need its loader
     from autoscaler.config.settings import PrometheusSource, Settings
@@ -102,6 +103,10 @@ class Reads:
         names = sorted(name for name in known.keys() | latest.keys() if query.name in name)
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
+        if query.state is not None:
+            names = self._in_state(
+                query.state, names if scalers is None else [n for n in names if n in scalers], latest
+            )
         shown = names[query.offset : query.offset + query.limit]
         reload = None if self._status is None else self._status().last_reload
         return AutoscalerList(
@@ -163,6 +168,11 @@ class Reads:
         if self._discovered is None:
             raise NoDaemon("the state does not have the discovered autoscalers; start the daemon")
         return self._discovered()
+
+    def _in_state(self, wanted: AutoscalerState, names: Sequence[str], latest: Mapping[str, Decision]) -> Sequence[str]:
+        steering, now = self._archive.steering(), self._clock.now()
+        given = {name: steering[name].at(now) if name in steering else ManualControls() for name in names}
+        return [name for name in names if wanted in states(latest.get(name), given[name])]
 
     def _scalers(self) -> Mapping[str, Autoscaler] | None:
         settings = self._settings()

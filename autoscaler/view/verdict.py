@@ -143,6 +143,11 @@ def with_pause(state: AutoscalerState, *, paused: bool) -> tuple[AutoscalerState
     return (state, AutoscalerState.PAUSED) if paused and state is not AutoscalerState.PAUSED else (state,)
 
 
+def states(decision: Decision | None, steering: ManualControls) -> tuple[AutoscalerState, ...]:
+    """Return the states that an autoscaler is found by: its `state`, and PAUSED beside a more urgent one."""
+    return with_pause(state(decision, steering), paused=steering.pause is not None)
+
+
 _LEVELS: Final[Mapping[AutoscalerState, Level]] = {
     AutoscalerState.FAILING: Level.ERROR,
     AutoscalerState.PAUSED: Level.WARNING,

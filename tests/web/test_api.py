@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.view.verdict import AutoscalerState
 from tests.replaced import replace
 from tests.web.serving import Daemon, Served, serving
 
@@ -79,7 +80,7 @@ def test_an_unknown_name_or_path_is_not_found(served: Served, path: str, message
         ("limit=0", "limit"),
         ("limit=many", "limit"),
         ("offset=-1", "offset"),
-        ("limt=5", "known: labelSelector, limit, name, offset"),
+        ("limt=5", "known: labelSelector, limit, name, offset, state"),
         ("limit=5&limit=6", "more than once"),
     ],
 )
@@ -126,3 +127,16 @@ def test_the_list_is_selected_by_labels(served: Served) -> None:
     refused = served.get("/api/v1/autoscalers?labelSelector=team>3")
     assert refused.status_code == 400
     assert "labelSelector: 'team>3' is not a valid label selector; expected terms" in refused.json()["error"]
+
+
+def test_the_list_is_selected_by_state(served: Served) -> None:
+    """`autoscaler status` counts those that fail without reading the whole fleet. A removed one is in no state."""
+    whole = served.data("/api/v1/autoscalers")["autoscalers"]
+    for state in AutoscalerState:
+        expected = [each["name"] for each in whole if each["state"] == state]
+        found = served.data(f"/api/v1/autoscalers?state={state}&limit=1")
+        assert (found["total"], [each["name"] for each in found["autoscalers"]]) == (len(expected), expected[:1])
+    served.daemon.scalers = ()
+    assert served.data("/api/v1/autoscalers")["total"] == len(whole)
+    assert all(not served.data(f"/api/v1/autoscalers?state={each}")["total"] for each in AutoscalerState)
+    assert served.get("/api/v1/autoscalers?state=wrong").status_code == 400

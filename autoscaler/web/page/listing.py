@@ -20,8 +20,7 @@ from pydantic import (
 from autoscaler.errors import SelectorError
 from autoscaler.labels import Selector
 from autoscaler.model import Autoscaler, Decision, ManualControls, TargetRef
-from autoscaler.view.verdict import AutoscalerState, with_pause
-from autoscaler.view.verdict import state as state_of
+from autoscaler.view.verdict import AutoscalerState, states
 
 PAGE_ROWS: Final = 100
 URGENCY: Final = (
@@ -142,7 +141,7 @@ def entries(
             name=name,
             target=latest[name].target if scaler is None else scaler.target,
             labels=() if scaler is None else scaler.labels,
-            states=with_pause(state_of(decision, given), paused=given.pause is not None),
+            states=states(decision, given),
             size=-1 if size is None else size,
             load=max((metric.ratio for metric in metrics if metric.ratio is not None), default=-1.0),
         )
