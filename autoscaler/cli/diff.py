@@ -27,7 +27,9 @@ class DifferenceList(Document):
 def diff(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration to load next.")],
     *,
-    against: Annotated[Path, typer.Option("--against", metavar="FILE", help="The configuration before.")] = CONFIG,
+    against: Annotated[
+        Path, typer.Option("--against", "--config.file", metavar="FILE", help="The configuration before.")
+    ] = CONFIG,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit 1 if something changes, 0 if nothing does, 2 if the comparison fails."),

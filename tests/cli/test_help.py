@@ -32,7 +32,7 @@ def test_help_has_metavars_in_capitals_and_no_python_types() -> None:
                 if title == "Arguments":
                     assert re.match(r"  (\[[A-Z]+\]|[A-Z]+)(\.\.\.)?  +[A-Z]", row), row
                 else:
-                    assert re.match(r"  (-\w, )?--[a-z.-]+( [A-Z]+([:/][A-Z]+)?)?(  +\S|$)", row), row
+                    assert re.match(r"  (-\w, |--[a-z]+, )?--[a-z.-]+( [A-Z]+([:/][A-Z]+)?)?(  +\S|$)", row), row
     for name in COMMANDS:
         params = Commands(name="autoscaler").get_command(None, name).params
         assert [each.name for each in params if not getattr(each, "is_flag", False) and not each.metavar] == []
@@ -114,6 +114,13 @@ def test_an_option_before_a_command_that_lacks_it_is_refused() -> None:
     code, text = said("--server", UNREACHABLE, "check")
     assert code == 2
     assert "No such option: --server" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_config_file_may_stand_before_every_command(name: str) -> None:
+    """An alias that names the file works for all. `autoscaler --config.file FILE diff` did not know its own option."""
+    code, text = said("--config.file", "/nowhere/autoscaler.yaml", name, "--help")
+    assert (code, "No such option" in text) == (0, False), text
 
 
 def test_config_file_may_stand_before_the_command() -> None:
