@@ -59,7 +59,7 @@ class Ports:
     drainer: Drainer
     clock: Clock
     lease_seconds: Callable[[], float] = lambda: math.inf
-    """Returns the seconds until the lease ends, after which another daemon may write."""
+    """Returns the seconds until the lease ends, after which another daemon may write; without a lease it never ends."""
 
     def observe(self, scalers: Sequence[Autoscaler], call: Call) -> Observed:
         """Claim what the shard scales and read its memory, then observe. A failure is a value in an observation.

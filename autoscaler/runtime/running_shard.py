@@ -1,6 +1,5 @@
 """One running shard: its adapter, its ledger, and the ports of its cycles."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -54,7 +53,7 @@ class RunningShard:
         self.adapters: Final = built.adapters
         self.shard: Final = shard
         self.wanted = wanted
-        self._lease_seconds = (lambda: math.inf) if leadership is None else leadership.seconds_left
+        self._leadership = leadership
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
@@ -148,7 +147,9 @@ class RunningShard:
 
     def _work(self) -> Work:
         scalers, observer = self.wanted.scalers, self._observer
-        ports = Ports(observer, self._ledger, self._actuator, self._drainer, self._clock, self._lease_seconds)
+        ports = Ports(observer, self._ledger, self._actuator, self._drainer, self._clock)
+        if self._leadership is not None:
+            ports.lease_seconds = self._leadership.seconds_left
         begin = partial(self._begin, tuple(scalers), self.wanted.limits)
         return Work.of(scalers, ports, begin, partial(self._close_replaced, observer))
 
