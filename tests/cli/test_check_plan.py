@@ -4,13 +4,15 @@ from pathlib import Path
 
 import yaml
 
+from autoscaler.cli.plan import lines
 from tests.cli.checking import run
 from tests.daemon.running import autoscaler, external, write_config
+from tests.observe.planner.build import each, plan
 
 
 def test_the_plan_shows_merged_queries_and_why_others_are_not_merged(tmp_path: Path) -> None:
     """It explains the load on Prometheus."""
-    merged = [autoscaler(name, f'rate(requests_total{{asg="{name}"}}[2m])') for name in ("api", "web")]
+    merged = [autoscaler(name, f'rate(requests_total{{asg="{name}"}}[2m])') for name in ("api", "pay", "web")]
     alone = autoscaler(
         "top",
         'topk(1, load{asg="top"})',
@@ -21,10 +23,10 @@ def test_the_plan_shows_merged_queries_and_why_others_are_not_merged(tmp_path: P
     assert code == 0
     assert out.splitlines()[1:] == [
         "",
-        "adapter local, every 1s: 4 questions in 3 queries",
+        "adapter local, every 1s: 5 questions in 3 queries",
         "",
-        "  prometheus default: 2 questions merged, split by asg:",
-        '    rate(requests_total{asg=~"api|web"}[2m])',
+        "  prometheus default: 3 questions merged, split by asg:",
+        '    rate(requests_total{asg=~"api|pay|web"}[2m])',
         '    among them: rate(requests_total{asg="api"}[2m])',
         '    among them: rate(requests_total{asg="web"}[2m])',
         "",
@@ -57,3 +59,9 @@ def test_an_invalid_file_prints_errors_and_no_plan(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"autoscalers": 7}))
     code, out = run("check", "--plan", file)
     assert (code, len(out.splitlines())) == (1, 1)
+
+
+def test_a_long_query_is_shortened() -> None:
+    found = list(lines(plan(each("a{g=$}", *(f"value-{number:03}" for number in range(200))))))
+    assert found[3].endswith("… (2007 characters)")
+    assert len(found[3]) < 350

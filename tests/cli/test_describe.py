@@ -115,19 +115,6 @@ def braked(online: ServedScene, wanted: int) -> str:
     return online.run("describe", name).out
 
 
-def test_a_brake_that_prevents_a_change_is_shown(online: ServedScene) -> None:
-    """It is shown in the decision, among the conditions and as an event."""
-    out = " ".join(braked(online, 9).split())
-    assert "State: held" in out
-    assert "Decision: queue 27 of 15 asks for 9; something else set the size from 3 to 5" in out
-    assert "Limited by:" not in out
-    assert re.search(
-        r"AbleToScale False [-\d: ]+ \(\w+ ago\) OutsideChange something else set the size from 3 to 5", out
-    )
-    assert re.search(r"Warning OutsideChange \d+s autoscaler something else set the size from 3 to 5", out)
-    assert "Brake on:" not in out
-
-
 def test_a_brake_that_has_prevented_nothing_yet_is_shown(online: ServedScene) -> None:
     """It explains beforehand why the next change of load will have no effect."""
     out = " ".join(braked(online, 5).split())

@@ -255,9 +255,3 @@ def test_on_a_narrow_screen_only_what_needs_somebody_takes_two_lines(
     lines = online.run("get").lines
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["NAME", "broken", "jobs", "web"]
     assert [line.strip() for line in lines if line.startswith(" ")] == ["queue has no value: no answer"]
-
-
-def test_a_failed_metric_has_one_event(online: ServedScene) -> None:
-    """HPA has a second one that repeats the first."""
-    found = json.loads(online.run("events", "broken", "-o", "json").out)["events"]
-    assert [each["reason"] for each in found] == ["FailedGetExternalMetric"]

@@ -9,6 +9,7 @@ import pytest
 from autoscaler.config.settings import WebSettings
 from tests.cli.scene import Scene, build
 from tests.servers.certificates import Authority
+from tests.servers.web import Answer, Request, answering
 from tests.view.lives import open_state
 from tests.web.serving import serving
 
@@ -94,12 +95,18 @@ def test_an_unknown_certificate_authority_is_reported_with_the_remedy(secure: Sc
     assert "tls_config.ca_file" in said.err
 
 
-def test_a_bearer_token_is_sent(secure: Scene, folder: Path, tls: str) -> None:
+def test_a_bearer_token_is_sent(offline: Scene, tmp_path: Path) -> None:
     """It is for a proxy before the daemon; the daemon itself accepts names only."""
-    (folder / "token").write_text("t0ken\n")
-    file = write(folder, f"{tls}authorization: {{credentials_file: token}}\n")
-    said = secure.run("get", "--http.config.file", file)
-    assert (said.code, "name or password" in said.err) == (1, True)
+    (tmp_path / "token").write_text("t0ken\n")
+    file, sent = write(tmp_path, "authorization: {credentials_file: token}\n"), list[str | None]()
+
+    def answer(request: Request) -> Answer:
+        sent.append(request.headers["Authorization"])
+        return Answer(401, {})
+
+    with answering(answer) as url:
+        offline.run("get", "--server", url, "--http.config.file", file)
+    assert sent == ["Bearer t0ken"]
 
 
 @pytest.mark.parametrize(

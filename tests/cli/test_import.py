@@ -2,10 +2,8 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from autoscaler.cli.app import app
@@ -98,23 +96,6 @@ def test_check_names_every_missing_query(file: Path, tmp_path: Path) -> None:
     assert "no connection 'CHANGE-ME'" in result.stdout
 
 
-def test_a_list_of_kubectl_is_imported(file: Path) -> None:
-    """Autoscalers of the same name get their namespace as a prefix."""
-    one: Any = yaml.safe_load(V1)
-    other = one | {"metadata": {"name": "api", "namespace": "stage"}}
-    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [one, other]}))
-    code, out, _ = convert(file)
-    assert code == 0
-    assert [each["name"] for each in yaml.safe_load(out)["autoscalers"]] == ["default-api", "stage-api"]
-
-
-def test_without_metrics_the_default_is_80_percent_cpu(file: Path) -> None:
-    """The API server has this default."""
-    file.write_text(V1.replace(", targetCPUUtilizationPercentage: 70", ""))
-    (scaler,) = yaml.safe_load(convert(file)[1])["autoscalers"]
-    assert scaler["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 80}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -157,7 +138,3 @@ def test_a_file_without_an_autoscaler_is_an_error(file: Path, text: str) -> None
     code, out, err = convert(file)
     assert (code, out) == (1, "")
     assert "no autoscaler was found" in err
-
-
-def test_a_missing_file_is_named(file: Path) -> None:
-    assert convert(file)[2].startswith(f"{file}:1:1: the file cannot be read: No such file or directory")

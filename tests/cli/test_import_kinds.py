@@ -179,14 +179,6 @@ def test_an_invalid_manifest_does_not_prevent_the_others(file: Path, wrong: str,
     assert f"{file}:{told}" in err
 
 
-def test_an_invalid_manifest_is_named_with_its_position(file: Path) -> None:
-    bad = V1.replace("name: api}", "name: bad}", 1).replace("maxReplicas: 5", "maxReplicas: ten")
-    file.write_text(f"{V1}---\n{bad}")
-    err = convert(file)[2].splitlines()
-    assert err[0].startswith(f"{file}:9:68: spec.maxReplicas: expected a whole number")
-    assert err[1] == f"{file}:6:1: HorizontalPodAutoscaler bad is not imported; correct the problems above"
-
-
 def test_a_missing_or_broken_file_does_not_prevent_the_others(file: Path) -> None:
     file.write_text(V1)
     other = file.with_name("broken.yaml")

@@ -27,14 +27,6 @@ def test_a_refused_reload_fails_and_lists_the_problems(online: ServedScene) -> N
     ]
 
 
-def test_reload_fails_without_permission(online: ServedScene) -> None:
-    before = online.daemon.reloads
-    refused = online.run("reload", "--server", online.served.server.url)
-    assert (refused.code, refused.out) == (1, "")
-    assert " refused: " in refused.err
-    assert online.daemon.reloads == before
-
-
 def test_the_overview_omits_reload(online: ServedScene) -> None:
     """Only the unit uses it, and it may change with the unit."""
     assert "reload" not in online.run("--help").out

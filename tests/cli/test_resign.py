@@ -17,12 +17,3 @@ def test_a_refused_resignation_fails_with_the_reason(online: ServedScene) -> Non
     said = online.run("resign")
     assert (said.code, said.out) == (1, "")
     assert "this daemon stands by; the leader is one, pid 7" in said.err
-
-
-def test_resign_fails_without_permission(online: ServedScene) -> None:
-    """Anyone could stop the scaling otherwise, one daemon after another."""
-    before = online.daemon.resignations
-    said = online.run("resign", "--server", online.served.server.url)
-    assert (said.code, said.out) == (1, "")
-    assert "this client may only read here, because web.operators does not name it" in said.err
-    assert online.daemon.resignations == before

@@ -28,13 +28,6 @@ def test_up_and_down_are_other_words_for_out_and_in(online: ServedScene, word: s
     online.run("resume", "web")
 
 
-def test_a_tcp_client_that_is_no_operator_is_refused(online: ServedScene) -> None:
-    said = online.run("pause", "jobs", "--server", online.served.server.url)
-    assert said.code == 1
-    assert "this client may only read here, because web.operators does not name it" in said.err
-    assert steering(online, "jobs") is None
-
-
 @pytest.mark.parametrize("command", ["reload", "resign", "pause jobs"])
 def test_a_refusal_over_tcp_says_how_the_control_socket_is_reached(online: ServedScene, command: str) -> None:
     """It named `pause` to an operator who had typed `reload`, on the daemon's own machine."""

@@ -1,12 +1,10 @@
 """The answers of the API."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from autoscaler.view.verdict import AutoscalerState
-from tests.replaced import replace
 from tests.web.serving import Daemon, Served, serving
 
 WEB = "/api/v1/autoscalers/web"
@@ -19,32 +17,10 @@ def test_a_query_returns_a_part_of_the_list_and_the_total(served: Served, query:
     assert found["total"] == total
 
 
-def test_a_past_decision_is_explained(served: Served) -> None:
-    """Operators usually ask after the event."""
-    at = served.daemon.clock.now() - timedelta(seconds=15)
-    found = served.data(f"{WEB}/explain?at={at.isoformat().replace('+00:00', 'Z')}")
-    assert (found["current"], found["written"]) == (3, 6)
-    assert served.data(f"{WEB}/explain?at={at.timestamp()}")["at"] == found["at"]
-    assert served.data(f"{WEB}/explain")["current"] == 6
-
-
-def test_a_time_before_the_first_decision_is_not_found(served: Served) -> None:
-    answer = served.get(f"{WEB}/explain?at=2000-01-01T00:00:00Z")
-    assert answer.status_code == 404
-    assert "had no decision" in answer.json()["error"]
-
-
 def test_history_is_limited_to_the_given_times(served: Served) -> None:
     now = served.daemon.clock.now()
     found = served.data(f"{WEB}/history?since={now.timestamp() - 20}&until={now.timestamp() - 10}")
     assert [point["desired"] for point in found["points"]] == [6]
-
-
-def test_events_are_counted(served: Served) -> None:
-    found = served.data("/api/v1/events?name=web")
-    assert [(event["autoscaler"], event["count"]) for event in found["events"]] == [("web", 1)]
-    assert found["total"] == 1
-    assert served.data("/api/v1/events?since=2100-01-01T00:00:00Z")["events"] == []
 
 
 def test_the_status_has_the_problems_of_the_daemon(served: Served) -> None:
@@ -113,20 +89,6 @@ def test_a_state_that_is_gone_is_answered_with_503(daemon: Daemon, tmp_path: Pat
     assert answer.status_code == 503
     assert answer.json()["errorType"] == "unavailable"
     assert "put the file back, or restart the daemon" in answer.json()["error"]
-
-
-def test_the_list_is_selected_by_labels(served: Served) -> None:
-    """Selectors are those of kubectl."""
-    web, jobs = served.daemon.scalers
-    served.daemon.scalers = (replace(web, labels=(("team", "shop"),)), jobs)
-    listed = served.data("/api/v1/autoscalers?labelSelector=team%20in%20(shop,mail)&limit=1")
-    assert [(each["name"], each["labels"]) for each in listed["autoscalers"]] == [("web", {"team": "shop"})]
-    assert listed["total"] == 1
-    assert [each["name"] for each in served.data("/api/v1/autoscalers?labelSelector=!team")["autoscalers"]] == ["jobs"]
-    assert served.data(WEB)["summary"]["labels"] == {"team": "shop"}
-    refused = served.get("/api/v1/autoscalers?labelSelector=team>3")
-    assert refused.status_code == 400
-    assert "labelSelector: 'team>3' is not a valid label selector; expected terms" in refused.json()["error"]
 
 
 def test_the_list_is_selected_by_state(served: Served) -> None:

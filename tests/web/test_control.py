@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from autoscaler.errors import ListenError
-from autoscaler.web.control import MAX_CONNECTIONS, ControlSocket
+from autoscaler.web.control import ControlSocket
 from autoscaler.web.server import WebServer
 from tests.web.serving import Daemon, Logged, Served, serving
-from tests.web.unix import THIS_USER, unix_session
+from tests.web.unix import THIS_USER
 
 PAUSE = "/api/v1/autoscalers/web/pause"
 UNREACHABLE = 65534
@@ -95,14 +95,6 @@ def test_a_process_of_the_daemon_s_own_user_is_refused_if_the_folder_has_a_group
     control.close()
 
 
-def test_the_answer_to_a_refused_peer_says_why(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ControlSocket, "refuses", lambda self, uid: True)
-    answer = served.post(PAUSE)
-    assert answer.status_code == 403
-    assert "the control socket is for operators" in answer.json()["error"]
-    assert served.daemon.state.archive.steering() == {}
-
-
 def test_the_socket_of_a_killed_daemon_is_replaced(folder: Path) -> None:
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     left.bind(str(folder / "control.sock"))
@@ -158,21 +150,6 @@ def test_a_file_in_place_of_the_socket_is_not_replaced(folder: Path) -> None:
 def test_a_path_that_cannot_be_used_is_an_error(folder: Path, path: str, message: str) -> None:
     with pytest.raises(ListenError, match=message):
         ControlSocket(folder / path)
-
-
-def test_idle_connections_do_not_lock_operators_out(served: Served) -> None:
-    """A worker or a faulty script may open hundreds of connections."""
-    held = []
-    for _ in range(4 * MAX_CONNECTIONS):
-        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        client.settimeout(10)
-        client.connect(str(served.control_socket))
-        client.sendall(b"POST")
-        held.append(client)
-    with unix_session(served.control_socket) as operator:
-        assert operator.post(f"http://localhost{PAUSE}", timeout=10).status_code == 200
-    for client in held:
-        client.close()
 
 
 def test_a_stopped_server_removes_its_socket(daemon: Daemon) -> None:

@@ -117,16 +117,6 @@ def test_a_name_in_allowed_hosts_is_accepted(served: Served) -> None:
     served.server.follow(None, WebSettings())
 
 
-def test_without_operators_nothing_changes_over_tcp(served: Served) -> None:
-    """A proxy on this machine gives its own address to every client, so no address gives rights."""
-    for path in (PAUSE, "/-/reload", "/-/resign", "/api/v1/pause", "/api/v1/resume"):
-        headers = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1", "X-Forwarded-User": "ann"}
-        answer = served.post_over_tcp(path, {}, headers=headers)
-        assert answer.status_code == 403
-        assert "this client may only read here, because web.operators does not name it" in answer.json()["error"]
-    assert untouched(served.daemon)
-
-
 @pytest.mark.parametrize("path", ["/metrics/", "/api/v1/autoscalers/", "//evil.example/-/healthy/", "/metrics/?a=b"])
 def test_there_are_no_redirects(served: Served, path: str) -> None:
     """The client chooses the Host header, and a cache or a browser could pass a redirect to others."""

@@ -54,9 +54,10 @@ def test_a_hostile_body_is_bad_data(served: Served, body: bytes) -> None:
 
 
 def test_a_full_queue_is_answered_with_503_and_retry_after(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This holds for the API, the metrics and reloads."""
+    """This holds for the API, its document, the metrics and reloads."""
     monkeypatch.setattr(Work, "_waiting", lambda self: 1_000)
-    for answer in (served.get("/api/v1/autoscalers"), served.get("/metrics"), served.post("/-/reload")):
+    answers = [served.get(f"/{path}") for path in ("api/v1/autoscalers", "api/v1/openapi.json", "metrics")]
+    for answer in (*answers, served.post("/-/reload")):
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
         assert "try again in a second" in answer.text

@@ -14,7 +14,6 @@ from bcrypt import gensalt, hashpw
 from autoscaler.config.settings import WebSettings
 from autoscaler.described import DescribedSchema, _module_docstrings
 from autoscaler.view.summary import AutoscalerList
-from autoscaler.web.work import Work
 from tests.web.serving import Daemon, Served, serving
 
 
@@ -60,14 +59,6 @@ def test_no_module_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     schemas = AutoscalerList.model_json_schema(schema_generator=DescribedSchema)["$defs"]
     assert schemas["Summary"]["properties"]["ready"]["description"].startswith("How many of these run")
     assert len(read) == len(set(read)) > 3
-
-
-def test_the_document_is_refused_while_too_many_requests_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As every other answer that a thread makes."""
-    monkeypatch.setattr(Work, "_waiting", lambda _: 1_000)
-    answer = served.get("/api/v1/openapi.json")
-    assert (answer.status_code, answer.json()["errorType"]) == (503, "unavailable")
-    assert "Retry-After" in answer.headers
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import gzip
 import socket
 import threading
 from functools import partial
-from pathlib import Path
 
 import pytest
 import requests
@@ -24,29 +23,11 @@ def test_the_server_is_healthy_at_once_and_ready_when_the_daemon_is(served: Serv
     assert served.get("/-/ready").status_code == 503
 
 
-def test_a_reload_is_answered_when_it_has_ended(served: Served) -> None:
-    answer = served.post("/-/reload")
-    assert (answer.status_code, served.daemon.reloads) == (200, 1)
-
-
-def test_the_answer_to_a_failed_reload_has_the_problems(served: Served) -> None:
-    served.daemon.problems = ["autoscaler.yaml:3:1: wrong", "autoscaler.yaml:4:1: wrong too"]
-    answer = served.post("/-/reload")
-    assert answer.status_code == 500
-    assert answer.text.splitlines() == served.daemon.problems
-
-
 def test_a_resignation_is_answered_when_it_has_ended(served: Served) -> None:
     answer = served.post("/-/resign")
     assert (answer.status_code, answer.text, served.daemon.resignations) == (200, "resigned.\n", 1)
     (logged,) = served.log.named("resign_requested")
     assert logged["by"]
-
-
-def test_the_answer_to_a_failed_resignation_has_the_reason(served: Served) -> None:
-    served.daemon.problems = ["this daemon stands by; the leader is one, pid 7"]
-    answer = served.post("/-/resign")
-    assert (answer.status_code, answer.text) == (500, "this daemon stands by; the leader is one, pid 7\n")
 
 
 @pytest.mark.parametrize("path", ["/-/reload", "/-/resign"])
@@ -139,17 +120,6 @@ def test_a_bug_is_answered_without_its_message(served: Served, monkeypatch: pyte
     assert (answer.status_code, answer.json()["errorType"]) == (500, "internal")
     assert "division" not in answer.text
     assert "ZeroDivisionError" in served.log.named("request_failed")[0]["error"]
-
-
-def test_an_empty_web_configuration_allows_reading(daemon: Daemon, tmp_path: Path) -> None:
-    """It has no users, so clients over TCP change nothing."""
-    file = tmp_path / "web.yaml"
-    file.write_text("")
-    with serving(daemon, file) as served:
-        assert served.get("/api/v1/autoscalers").status_code == 200
-        answer = served.post("/api/v1/autoscalers/web/pause")
-    assert answer.status_code == 403
-    assert "web.operators" in answer.json()["error"]
 
 
 def test_a_stop_drops_a_slow_answer_without_logging_an_error(

@@ -12,7 +12,7 @@ import pytest
 import requests
 from sqlalchemy import Connection
 
-from autoscaler.model import Direction, ManualControls, Override, Pause
+from autoscaler.model import Direction, ManualControls, Override
 from autoscaler.threads import spawn
 from tests.steering import steer
 from tests.waiting import PATIENCE_SECONDS
@@ -24,17 +24,6 @@ WEB = "/api/v1/autoscalers/web"
 
 def kept(served: Served) -> ManualControls:
     return served.daemon.state.archive.steering().get("web", ManualControls())
-
-
-def test_a_pause_is_recorded_with_author_and_reason(served: Served) -> None:
-    body = {"direction": "in", "for": "2h", "reason": "load test"}
-    answer = served.post(f"{WEB}/pause", body)
-    assert answer.status_code == 200, answer.text
-    now = served.daemon.clock.now()
-    assert kept(served).pause == Pause(Direction.IN, THIS_USER, "load test", now, now + timedelta(hours=2))
-    assert answer.json()["data"]["pause"]["by"] == THIS_USER
-    assert served.data(WEB)["summary"]["state"] == "paused"
-    assert served.log.named("paused")[0]["autoscaler"] == "web"
 
 
 def test_a_pause_needs_no_body(served: Served) -> None:
@@ -69,26 +58,6 @@ def test_a_pause_does_not_undo_a_concurrent_override_on_another_host(
     assert asked[0].result(PATIENCE_SECONDS).status_code == 200
     assert kept(served).override == override
     assert kept(served).pause is not None
-
-
-def test_an_override_does_not_end_a_pause(served: Served) -> None:
-    served.post(f"{WEB}/pause")
-    answer = served.post(f"{WEB}/override", {"minimum": 4, "reason": "sale"})
-    assert answer.status_code == 200, answer.text
-    now = served.daemon.clock.now()
-    assert kept(served).override == Override(4, None, THIS_USER, "sale", now, None)
-    assert kept(served).pause is not None
-
-
-def test_a_resume_ends_both_or_the_pause_only(served: Served) -> None:
-    served.post(f"{WEB}/pause")
-    served.post(f"{WEB}/override", {"maximum": 8})
-    served.post(f"{WEB}/resume", {"override": False})
-    assert kept(served).pause is None
-    assert kept(served).override is not None
-    for _ in range(2):  # the second one has nothing to end
-        assert served.post(f"{WEB}/resume").json()["data"] == {"pause": None, "override": None}
-    assert kept(served) == ManualControls()
 
 
 def test_each_change_is_a_line_of_the_log(served: Served) -> None:

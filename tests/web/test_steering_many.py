@@ -6,11 +6,10 @@ import pytest
 from sqlalchemy import Connection
 
 from autoscaler.errors import StateError
-from autoscaler.model import Direction, ManualControls, Override, Pause
+from autoscaler.model import ManualControls
 from autoscaler.record.kept import save
 from autoscaler.view.verdict import AutoscalerState
 from tests.replaced import replace
-from tests.steering import steer
 from tests.view.lives import named
 from tests.web.serving import Served
 from tests.web.unix import THIS_USER
@@ -44,16 +43,6 @@ def test_one_request_pauses_the_whole_fleet_and_lists_it(fleet: Served) -> None:
     (line,) = fleet.log.named("paused")
     assert (line["autoscalers"], line["which"], line["by"]) == (3, "all", THIS_USER)
     assert line["names"] == ("jobs", "mail", "web")
-
-
-def test_a_pause_by_labels_does_not_end_an_override(fleet: Served) -> None:
-    now = fleet.daemon.clock.now()
-    override = Override(5, None, "bob", "", now, None)
-    steer(fleet.daemon.state, "web", ManualControls(None, override))
-    answer = fleet.post(PAUSE, {"labelSelector": "team=shop", "direction": "in"})
-    assert answer.json()["data"]["autoscalers"] == ["mail", "web"]
-    pause = Pause(Direction.IN, THIS_USER, "", now, None)
-    assert kept(fleet) == {"web": ManualControls(pause, override), "mail": ManualControls(pause)}
 
 
 def test_a_resume_lists_the_autoscalers_that_it_changed(fleet: Served) -> None:
