@@ -91,21 +91,3 @@ def test_prometheus_text_of_a_503_is_shown() -> None:
         assert fake.refusal() == (
             "prometheus 'main' answered HTTP 503: timeout: query timed out in expression evaluation"
         )
-
-
-@pytest.mark.parametrize(
-    ("body", "hint"),
-    [
-        (b"<html>login</html>", "not with a result"),
-        (b'{"status": "success"}', "it has neither data nor an error"),
-        (
-            b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": 7}]}}',
-            "at `$.result[0].metric`",
-        ),
-    ],
-)
-def test_any_other_response_is_an_error(body: bytes, hint: str) -> None:
-    """A proxy's login page also has status 200. tests/observe/test_answer.py has more of them."""
-    with answering(lambda request: request.reply(body)) as fake:
-        assert "not with a result" in (said := fake.refusal())
-        assert hint in said

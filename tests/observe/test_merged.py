@@ -42,13 +42,6 @@ def test_300_expressions_are_two_queries() -> None:
         assert len(server.taken()) == 2
 
 
-def test_expressions_are_asked_as_written_when_merging_is_switched_off() -> None:
-    with scripted() as server:
-        shard = Shard(server, fleet(5), merge_queries=False)
-        assert shard.values() == well(5)
-        assert sorted(server.taken()) == [f'load{{group="g{number}"}}' for number in range(5)]
-
-
 def test_a_culprit_affects_only_itself_in_the_same_cycle() -> None:
     """Unmerged, it is one failed query among many, so merged it must not fail the others."""
     with scripted() as server:
@@ -157,17 +150,6 @@ def test_heavy_members_of_many_merged_queries_are_all_found(monkeypatch: pytest.
         shard.look(seconds=15)
     values = shard.values(seconds=15)
     assert {name: values[name] for name in well(140, *heavy)} == well(140, *heavy)
-
-
-def test_late_queries_that_fill_each_cycle_are_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each merged query has a heavy member, so none is quick."""
-    shard, server = simulated(monkeypatch, 300)
-    heavy = ("g7", "g260")
-    server.heavy(*heavy)
-    for _ in range(4):
-        shard.look(seconds=15)
-    values = shard.values(seconds=15)
-    assert {name: values[name] for name in well(300, *heavy)} == well(300, *heavy)
 
 
 def test_a_timeout_longer_than_the_cycle_leaves_time_for_the_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,5 @@
 """The whole stage, with a real Prometheus."""
 
-import socket
-import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -92,28 +89,6 @@ def test_the_age_of_a_sample_is_queried(prometheus: PrometheusServer) -> None:
     assert reading.dropped == ("two: is 2m50s old, older than maxAge 2m",)
 
 
-@pytest.mark.parametrize(
-    ("expr", "word"),
-    [
-        ("load > 100", "no sample"),
-        ("load[5m]", "returned a matrix"),
-        ('"text"', "returned a string"),
-        ("vector(0) / 0", "NaN"),
-        ("vector(1) / 0", "+Inf"),
-        ("-vector(1) / 0", "-Inf"),
-        ("-sum(load)", "clamp_min"),
-        ("load", "2 samples, where an Object metric takes one"),
-        ("vector(1e17)", "63 bits"),
-        ("load * on() load", "HTTP 422"),
-    ],
-)
-def test_an_unusable_result_is_an_error(prometheus: PrometheusServer, expr: str, word: str) -> None:
-    """The cases of docs/queries.md with a real Prometheus."""
-    (reading,) = look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings
-    assert isinstance(reading, Failure)
-    assert word in str(reading)
-
-
 def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer) -> None:
     """By instance, or as a sum. A failing one only affects the fallback."""
     observed = look(
@@ -140,53 +115,6 @@ def test_a_fallbacks_query_is_read_like_the_metrics(prometheus: PrometheusServer
     assert isinstance(failed, Failure)
     assert (none, replicas) == (None, None)
     assert observed.readings[3] == ValueReading((4000,))
-
-
-def test_without_a_fallbacks_query_none_is_read(prometheus: PrometheusServer) -> None:
-    """Most autoscalers have no fallback's query."""
-    plain = scaler(metric(MetricType.EXTERNAL, "sum(load)"), rules=fallbacks(MetricFallback(replicas=3)))
-    assert look(prometheus, plain).fallbacks == ()
-
-
-@pytest.mark.parametrize("expr", ["scalar(sum(load))", "4", "sum(load)"])
-def test_one_number_in_any_form_is_one_value(prometheus: PrometheusServer, expr: str) -> None:
-    """A scalar is one sample."""
-    assert look(prometheus, scaler(metric(MetricType.OBJECT, expr))).readings == (ValueReading((4000,)),)
-
-
-def test_each_distinct_query_runs_once_however_many_use_it(prometheus: PrometheusServer) -> None:
-    """A hundred autoscalers on one shared query need one query to Prometheus and one call to the adapter."""
-    shared = metric(MetricType.PODS, "load")
-    watch = Watch(prometheus.url)
-    many = [scaler(shared, metric(MetricType.EXTERNAL, "sum(load)"), name=f"s{number}") for number in range(100)]
-    observed = watch.look(*many)
-    assert len(observed) == 100
-    assert Counter(name for name, _, error in watch.queries if error is None) == {"default": 2}
-    assert len(watch.adapter.calls) == 1
-
-
-def test_a_failing_target_does_not_affect_the_others(prometheus: PrometheusServer) -> None:
-    """A group that an operator deleted only affects its own autoscaler."""
-    gone, error = TargetRef("fleet", "gone"), TargetNotFound("no group gone")
-    watch = Watch(prometheus.url)
-    watch.adapter.states = {TARGET: state(ONE), gone: error}
-    observed = watch.look(scaler(name="a"), scaler(metric(MetricType.EXTERNAL, "sum(load)"), name="b", target=gone))
-    assert observed["a"].target == state(ONE)
-    assert observed["b"] == Observation(error, (ValueReading((4000,)),))
-
-
-def test_the_deadline_holds_when_no_server_answers() -> None:
-    """A hanging Prometheus with more queries than its concurrency: all fail in time."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        watch = Watch(f"http://127.0.0.1:{silent.getsockname()[1]}")
-        one = scaler(*(metric(MetricType.EXTERNAL, f"q{number}") for number in range(5)))
-        began = time.monotonic()
-        observed = watch.look(one, seconds=60)[one.name]
-        assert time.monotonic() - began < 60  # leaves time to write what other sources returned
-    assert [type(reading) for reading in observed.readings] == [Failure] * 5
-    assert observed.target == state(ONE, TWO)
-    assert len(watch.queries) == 5
-    assert all(isinstance(failure, QueryFailure) for _, _, failure in watch.queries)
 
 
 def test_first_sightings_last_from_cycle_to_cycle(prometheus: PrometheusServer) -> None:

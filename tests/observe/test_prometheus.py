@@ -12,7 +12,7 @@ from autoscaler.config.authentication import BasicAuth, Tls
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.result import Point, QueryResult, ResultType
+from autoscaler.observe.result import Point, QueryResult
 from tests.observe.build import CLOCK, NOW, call
 from tests.servers.certificates import Authority
 from tests.servers.prometheus import PrometheusServer, running_prometheus
@@ -35,17 +35,6 @@ def refusal(source: PrometheusSource, expr: str = "vector(1)") -> str:
     with pytest.raises(MetricError) as caught:
         ask(source, expr)
     return str(caught.value)
-
-
-def test_a_query_is_evaluated_at_the_cycles_time(prometheus: PrometheusServer) -> None:
-    """All queries of a cycle see the same moment, and a recorded one can be repeated."""
-    assert ask(PrometheusSource(prometheus.url), "time()").points == (Point({}, NOW.timestamp()),)
-
-
-def test_history_is_read_as_it_was(prometheus: PrometheusServer) -> None:
-    """Labels and values arrive as Prometheus stores them."""
-    result = ask(PrometheusSource(prometheus.url), 'load{instance="10.0.0.1:9100"}')
-    assert result == QueryResult(ResultType.VECTOR, (Point({"__name__": "load", "instance": "10.0.0.1:9100"}, 1.5),))
 
 
 def test_a_rejection_has_prometheus_own_message(prometheus: PrometheusServer) -> None:
