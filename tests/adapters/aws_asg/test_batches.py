@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.model import TargetState, Written
+from autoscaler.model import TargetState
 from tests.adapters.aws_asg.conftest import Cloud, LiveAdapter
 
 pytestmark = pytest.mark.slow
@@ -72,15 +72,6 @@ def test_instances_have_the_identities_of_labels(cloud: Cloud, connection: LiveA
     for name in ("InstanceId", "PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName"):
         assert machine[name] in one.identities
     assert one.started_at == machine["LaunchTime"]
-
-
-def test_refreshes_are_asked_for_just_before_a_write(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Each group costs one request, so a quiet group costs none."""
-    cloud.create("asked", 2)
-    state = connection.state("asked")
-    assert cloud.server.count("DescribeInstanceRefreshes") == 0
-    assert connection.scale("asked", state, 1) == Written(1)
-    assert cloud.server.count("DescribeInstanceRefreshes") == 1
 
 
 def test_groups_that_lack_instances_cost_a_few_calls_a_cycle(cloud: Cloud, connection: LiveAdapter) -> None:

@@ -6,7 +6,6 @@ import boto3
 import pytest
 from botocore.loaders import JSONFileLoader
 
-from adapters.aws.api import AwsApi
 from adapters.aws_asg.lifecycle import is_known
 from autoscaler.errors import TargetRefused
 from autoscaler.model import Held, Hold, Phase, Unchanged, Written
@@ -37,17 +36,6 @@ def test_a_suspended_process_holds_only_its_own_direction(
     assert reasons == {held: f"{process}Suspended", other: None}
     assert isinstance(connection.scale("suspended", state, held), Held)
     assert connection.scale("suspended", state, other) == Written(other)
-
-
-def test_a_process_suspended_since_the_observation_holds(cloud: Cloud, connection: LiveAdapter) -> None:
-    """The read before the write detects it."""
-    cloud.create("late", 1)
-    state = connection.state("late")
-    cloud.autoscaling.suspend_processes(AutoScalingGroupName="late", ScalingProcesses=["Launch"])
-    outcome = connection.scale("late", state, 2)
-    assert isinstance(outcome, Held)
-    assert outcome.hold.reason == "LaunchSuspended"
-    assert cloud.desired("late") == 1
 
 
 def test_an_instance_refresh_holds_scale_in_and_lets_scale_out_pass(cloud: Cloud, connection: LiveAdapter) -> None:
@@ -228,26 +216,6 @@ def test_reads_lag_writes_and_a_third_value_is_an_outside_change(cloud: Cloud, c
     assert connection.scale("third", connection.state("third"), 3) == Written(3)
     cloud.set("third", 7)
     assert connection.state("third").replicas == 7
-
-
-def test_a_write_that_was_never_sent_is_not_believed_after_a_restart(
-    cloud: Cloud, connect: Connect, connection: LiveAdapter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The daemon is killed just before the request: its successor must not assume the size 10."""
-    cloud.create("killed", 5)
-    cloud.world.advance(600)
-    state = connection.state("killed")
-    ask = AwsApi.ask
-
-    def killed(self: AwsApi, service: str, operation: str, *rest: Any, **more: Any) -> Any:
-        if operation == "set_desired_capacity":
-            raise KeyboardInterrupt
-        return ask(self, service, operation, *rest, **more)
-
-    monkeypatch.setattr(AwsApi, "ask", killed)
-    with pytest.raises(KeyboardInterrupt):
-        connection.scale("killed", state, 10)
-    assert connect(endpointUrl=cloud.server.url).state("killed").replicas == 5
 
 
 def test_honoring_the_cooldown_is_held_and_by_default_it_is_not_honored(

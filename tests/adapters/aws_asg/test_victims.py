@@ -31,13 +31,6 @@ def test_named_victims_are_terminated_with_decrement_and_no_size_is_set(cloud: C
     assert cloud.server.count(_END) == 2
 
 
-def test_without_victims_aws_own_termination_policy_applies(cloud: Cloud, connection: LiveAdapter) -> None:
-    """This is the default."""
-    cloud.create("unnamed", 3)
-    assert connection.scale("unnamed", connection.state("unnamed"), 1) == Written(1)
-    assert cloud.server.count(_END) == 0
-
-
 def test_protected_instances_are_never_terminated(cloud: Cloud, connection: LiveAdapter) -> None:
     """TerminateInstance would terminate it, against the operator's setting. The next in rank is terminated instead."""
     cloud.create("kept", 3)
@@ -57,17 +50,6 @@ def test_a_daemon_that_lost_the_target_between_two_victims_terminates_no_second_
     outcome = connection.scale("lost", state, 2, victims=tuple(ids), is_current=lambda: cloud.server.count(_END) == 0)
     assert (outcome, cloud.server.count(_END)) == (Written(3), 1)
     assert cloud.desired("lost") == 3
-
-
-def test_protection_since_the_observation_counts(cloud: Cloud, connection: LiveAdapter) -> None:
-    """A worker may protect itself for a long job. When no victim is left, nothing is written."""
-    cloud.create("busy", 2)
-    state, ids = connection.state("busy"), cloud.ids("busy")
-    cloud.protect("busy", ids)
-    outcome = connection.scale("busy", state, 1, victims=tuple(ids))
-    assert isinstance(outcome, Held)
-    assert outcome.hold.reason == "AllProtected"
-    assert cloud.desired("busy") == 2
 
 
 def test_victims_that_cannot_be_ended_are_a_hold(cloud: Cloud, connection: LiveAdapter) -> None:

@@ -14,7 +14,7 @@ import pytest
 from adapters.docker_swarm import DockerSwarm
 from autoscaler.errors import TargetError, TargetForbidden, TargetUnavailable
 from autoscaler.model import Written
-from tests.adapters.docker_swarm.build import Connect, adapter, call, change, ref, state_of
+from tests.adapters.docker_swarm.build import Connect, call, change, ref, state_of
 from tests.adapters.docker_swarm.certificates import make_certificates
 from tests.servers.docker import Engine, wait_for
 from tests.servers.ports import free_port
@@ -56,16 +56,6 @@ def test_the_socket(engine: Engine, connect: Connect) -> None:
 def test_tcp_with_tls_and_our_own_certificate(engine: Engine, connect: Connect, certificates: Path) -> None:
     """`dockerd --tlsverify` is the secure way over a network."""
     works(connect(f"tcp://{engine.tls_address}", tls=tls(certificates)))
-
-
-def test_the_docker_environment(
-    engine: Engine, certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The docker command line's environment suffices without settings."""
-    monkeypatch.setenv("DOCKER_HOST", f"tcp://{engine.tls_address}")
-    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
-    monkeypatch.setenv("DOCKER_CERT_PATH", str(certificates))
-    works(adapter(tmp_path))
 
 
 def test_an_engine_that_another_authority_signed_is_not_talked_to(

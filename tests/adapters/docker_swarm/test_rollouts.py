@@ -94,17 +94,6 @@ def test_an_update_that_also_sets_the_size_is_a_deployment(engine: Engine, swarm
         assert rolled_back.rollback
 
 
-def test_a_rollback_that_swarm_begins_itself_is_a_rollback(engine: Engine, swarm: DockerSwarm) -> None:
-    """The new image fails (`failure_action: rollback`). The size of before returns with the old image."""
-    with engine.service("web", Mode={"Replicated": {"Replicas": 2}}):
-        engine.wait_running("web", 2)
-        mode = {"Mode": {"Replicated": {"Replicas": 1}}}
-        engine.update("web", UpdateConfig={"Parallelism": 1, "FailureAction": "rollback"}, **mode, **FAILING)
-        state = wait_state(swarm, "web", lambda state: state.replicas == 2)
-        assert state.deployment is not None
-        assert state.deployment.rollback
-
-
 def held(state: TargetState) -> str | None:
     return state.hold.scale_in.reason if state.hold.scale_in is not None else None
 

@@ -41,14 +41,6 @@ def test_an_ended_task_is_no_instance(state: str) -> None:
     assert read_target(service(size=1), [task(state, desired="shutdown")], [node()]).instances == ()
 
 
-@pytest.mark.parametrize("desired", ["shutdown", "remove"])
-def test_a_task_on_its_way_out_still_runs_and_does_not_count(desired: str) -> None:
-    """It may drain for minutes: its samples no longer belong to the service, and it does not count."""
-    found = read_target(service(size=1), [task(slot=1), task(slot=2, desired=desired)], [node()])
-    assert [one.deleting for one in found.instances] == [False, True]
-    assert found.status_replicas == 1
-
-
 def test_only_the_last_failure_of_a_slot_without_a_running_task_is_shown() -> None:
     """An operator needs the reason why no task runs, not earlier restarts."""
     old = task("failed", desired="shutdown", ID="old", CreatedAt="2026-11-20T00:00:00Z")
@@ -139,18 +131,6 @@ def test_a_rollout_holds_both_directions(state: str, reason: str) -> None:
 def test_a_rollout_that_is_over_holds_nothing(state: str) -> None:
     """The service keeps the status until the next rollout."""
     assert read_target(service(UpdateStatus={"State": state}), [], []).hold == Hold()
-
-
-def test_unplaced_tasks_hold_only_scale_out() -> None:
-    """More tasks would not be placed either. Fewer tasks may help."""
-    err = "no suitable node (max replicas per node limit exceed)"
-    unplaced = task("pending", slot=2, Status=status("pending", Err=err))
-    found = read_target(service(), [task(), unplaced], [node()])
-    assert found.hold.scale_in is None
-    assert found.hold.scale_out is not None
-    assert found.hold.scale_out.reason == "TasksUnplaced"
-    assert f"1 of 2 tasks are not placed yet: {err}" in found.hold.scale_out.message
-    assert found.instances[1].detail == err
 
 
 def test_a_task_that_the_scheduler_has_not_looked_at_yet_is_not_unplaced() -> None:

@@ -114,9 +114,3 @@ def test_a_write_that_fails_says_that_nothing_was_written(tmp_path: Path, monkey
 def test_a_section_that_cannot_work_is_refused(section: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         MemorySettings.model_validate(section)
-
-
-def test_an_unknown_group_is_named_beside_those_that_exist() -> None:
-    said = Memory.target_problem(TargetRef("trial", "wbe"), settings())
-    assert said == "name: there is no group 'wbe'; the groups are batch, web"
-    assert Memory.target_problem(WEB, settings()) is None

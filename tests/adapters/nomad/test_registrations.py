@@ -79,15 +79,6 @@ def test_the_same_file_once_more_is_no_rollback(direct: LiveAdapter, nomad: Noma
         assert direct.scale("again/work", state, 3) == Written(3)
 
 
-def test_a_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
-    scaled(direct, nomad, "reverted")
-    nomad.register(unplaced("reverted", command="exec sleep 3601"))
-    nomad.scale("reverted", "work", 3)
-    nomad.ask("POST", "/v1/job/reverted/revert", {"JobID": "reverted", "JobVersion": 0})
-    state = judged(direct, "reverted")
-    assert (state.replicas, deployment(state).rollback) == (1, True)
-
-
 def test_an_automatic_revert_is_a_rollback(direct: LiveAdapter, nomad: NomadServer) -> None:
     """It returns to the last stable version, with the count that this one had."""
     update = deployed(AutoRevert=True, ProgressDeadline=0)  # the first allocation that fails ends the deployment

@@ -92,19 +92,6 @@ def test_pools_do_not_share_a_targets_file() -> None:
         ProcessSettings.model_validate({"pools": {"a": pool, "b": pool}})
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("web", None),
-        ("wep", "name: no pool 'wep' is configured; did you mean 'web'?"),
-        ("queue", "name: no pool 'queue' is configured; known pools: web"),
-    ],
-)
-def test_an_unknown_pool_names_the_nearest(name: str, problem: str | None) -> None:
-    """A typing error is reported with its remedy."""
-    assert Process.target_problem(TargetRef("local", name), _settings()) == problem
-
-
 def test_of_many_pools_an_unknown_one_names_some() -> None:
     many = ProcessSettings.model_validate({"pools": {f"p{at:02}": {"command": ["/bin/true"]} for at in range(32)}})
     problem = Process.target_problem(TargetRef("local", "queue"), many)
