@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from autoscaler.decide import apply_outcome, decide
 from autoscaler.model import DEFAULT_SCALE_DOWN, Behavior, Decision, Failure, PolicyType, ScalingPolicy, TargetRef
 from autoscaler.record.archive import Archive
 from autoscaler.record.series import SeriesRow
@@ -39,19 +38,6 @@ def lived(state: State) -> Recorded:
     for percent in (60, 120, 90, 30, 30, 30, 30, 30, 30, 80, 20, 20):
         life.cpu(percent)
     return life
-
-
-def test_every_recorded_cycle_can_be_decided_again(state: State) -> None:
-    """The state keeps exactly what the decision was made from."""
-    life = lived(state)
-    records = list(state.archive.records("web"))
-    assert len(records) == 12
-    for record in records:
-        assert record.observation is not None
-        assert record.history is not None
-        again = decide(record.scaler, record.observation, record.history, record.decision.now)
-        assert apply_outcome(again, record.decision.outcome) == record.decision
-    assert records[-1].decision.now == life.now
 
 
 def test_an_explanation_is_the_same_with_and_without_a_daemon(state: State, tmp_path: Path) -> None:
