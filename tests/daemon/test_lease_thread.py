@@ -170,6 +170,26 @@ def test_the_daemons_end_frees_the_lease_unless_a_call_hangs(
     assert lease.resigned == ([] if hanging else [False])
 
 
+def test_the_daemons_end_waits_for_no_database_that_is_silent(
+    lease: FakeLease, log: RecordingLogger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database may never answer again. The lease then ends by itself."""
+    monkeypatch.setattr("autoscaler.runtime.leadership._END_SECONDS", 0.05)
+    asked, answer = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        asked.set()
+        answer.wait(60)
+
+    leadership = started(lease.leadership(log))
+    lease.on_turn = hang
+    leadership._wake.set()
+    assert asked.wait(60)
+    leadership.end(hanging=False)
+    assert lease.resigned == []
+    answer.set()
+
+
 SHORT = LeaseOptions(timedelta(seconds=0.3), timedelta(seconds=0.2), timedelta(seconds=0.1))
 
 

@@ -43,27 +43,6 @@ def further_cycles(daemon: RunningDaemon, names: Sequence[str], count: int = 2) 
 
 
 @pytest.mark.slow
-def test_a_shard_that_hangs_does_not_delay_the_other_three(folder: Path, prometheus: str, third: ThirdParty) -> None:
-    """Each has its own adapter. Only the hanging one is superseded."""
-    config = configured(folder, prometheus, hanging(third, "scale", shards=4, target="b"))
-    with running_daemon(config, "--log.level=debug", env=third.env) as daemon:
-        daemon.until(lambda: third.notes("hangs") != [], "a write that hangs")
-        before = epochs(folder, "third")
-        daemon.wait_for("shard_superseded", adapter="third", shard=SHARD_OF["b"])
-        for name in ("a", "c", "d"):
-            assert len(daemon.events("cycle_ended", adapter="third", shard=SHARD_OF[name])) >= 2, name
-        daemon.wait_for("decision", autoscaler="b", written=3)
-        assert len(daemon.events("shard_superseded")) == 1
-        assert daemon.stop() == 0
-    after = epochs(folder, "third")
-    assert after.keys() == before.keys() == set(SHARD_OF.values())
-    assert [number for number in after if after[number] != before[number]] == [SHARD_OF["b"]]
-    assert len(third.notes("built")) == len(SHARD_OF) + 1
-    for name in SHARD_OF:
-        assert_unbroken(records(folder, name))
-
-
-@pytest.mark.slow
 def test_the_log_and_the_status_name_a_hanging_shard_and_the_metrics_its_connection(
     folder: Path, prometheus: str, third: ThirdParty
 ) -> None:

@@ -1,6 +1,5 @@
 """A state that is moved or deleted under a running daemon; tests/record/test_state_files.py has all ways."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -40,22 +39,3 @@ def test_nothing_is_scaled_or_paused_while_the_state_s_file_is_gone(folder: Path
         count = len(daemon.events("decision", autoscaler="web"))
         daemon.wait_for("decision", autoscaler="web", count=count + 2)
         assert daemon.stop() == 0
-
-
-def test_the_first_daemon_writes_no_size_beside_a_second_one(folder: Path, prometheus: str) -> None:
-    """The lock went with the folder, so the second one starts; the first one's intents cannot be committed."""
-    config = write_config(folder, prometheus, [autoscaler("web", "vector(2)", adapter="third")])
-    document = config.read_text()
-    memory = "adapters:\n  third:\n    type: memory\n    groups:\n      web: {}\n"
-    config.write_text(document.replace("adapters: {}\n", memory))
-    with running_daemon(config) as first:
-        first.wait_for("decision", autoscaler="web", written=2)
-        shutil.rmtree(folder / "state", ignore_errors=True)
-        with running_daemon(config) as second:
-            second.wait_for("decision", autoscaler="web", written=2)
-            config.write_text(config.read_text().replace("vector(2)", "vector(4)"))
-            first.post("/-/reload")
-            first.wait_for("cycle_failed", count=len(first.events("cycle_failed")) + 3)
-            assert first.events("decision", autoscaler="web", written=4) == []
-            assert second.stop() == 0
-        assert first.stop() == 0

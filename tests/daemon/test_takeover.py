@@ -1,6 +1,5 @@
 """A standby takes over from a leader that resigns, is killed, or loses the database, and goes on."""
 
-import signal
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,40 +55,8 @@ def test_a_daemon_that_resigns_hands_over_at_once_and_stands_by(hosts: Hosts) ->
     assert "no daemon leads" in two.run("get")
 
 
-def test_a_leader_that_was_stopped_writes_nothing_when_it_continues(hosts: Hosts) -> None:
-    """As after the pause of a virtual machine. It learns from its own clock that its lease is over."""
-    one, two = hosts.start("one", QUICK, names=[WEB]), hosts.start("two", QUICK, names=[WEB], minReplicas=4)
-    hosts.wait(lambda: hosts.size(WEB) == 3, "the leader's size")
-    two.daemon.wait_for("standing_by")
-    one.daemon.send(signal.SIGSTOP)
-    hosts.wait(lambda: hosts.size(WEB) == 4, "the successor's size")
-    seen = len(one.daemon.events("decision"))
-    one.daemon.send(signal.SIGCONT)
-    one.daemon.wait_for("lease_lost")
-    one.daemon.wait_for("standing_by")
-    two.wait_for_decisions([WEB])
-    two.wait_for_decisions([WEB])
-    assert hosts.size(WEB) == 4
-    assert [line["written"] for line in one.daemon.events("decision")[seen:] if line["written"] is not None] == []
-    assert hosts.leader() == "two"
-
-
 def hanging(third: ThirdParty, where: str = "scale", **more: Any) -> dict[str, Any]:
     return {"fleet": third.section(where, kept=True, **more)["third"]}
-
-
-def test_a_write_under_way_at_a_kill_is_settled_by_the_successor(hosts: Hosts, folder: Path) -> None:
-    """It had reached the back end, and its answer was never read. A second step would exceed the policy."""
-    third = ThirdParty(folder)
-    hosts.env = third.env
-    one = hosts.start("one", QUICK, adapters=hanging(third), **ONE_STEP)
-    one.daemon.until(lambda: third.notes("hangs") != [], "a write under way")
-    two = hosts.start("two", QUICK, adapters=hanging(third), **ONE_STEP)
-    one.daemon.process.kill()
-    line = two.daemon.wait_for("decision", autoscaler=WEB, level="info")
-    assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
-    two.wait_for_decisions([WEB])
-    assert [size for _, _, size, _ in third.notes("writes", WEB)] == ["2"]
 
 
 def test_a_daemon_whose_call_hangs_leaves_its_lease_to_its_end(hosts: Hosts, folder: Path) -> None:
@@ -136,23 +103,3 @@ def test_a_leader_without_the_database_scales_nothing_reports_it_and_recovers(ho
         assert two.daemon.stop() == 0
         one.wait_for_decisions(NAMES)
         assert one.daemon.stop() == 0
-
-
-def test_a_lone_leader_outlives_a_database_that_is_silent(hosts: Hosts) -> None:
-    """Its cycles are late, and then it leads again with all that it remembers."""
-    server = make_url(hosts.url)
-    assert server.port is not None
-    with running_tcp_proxy(server.port) as proxy:
-        url = server.set(port=proxy.port).render_as_string(hide_password=False)
-        one = hosts.start("one", QUICK, url=url, **ONE_STEP)
-        one.daemon.wait_for("decision", autoscaler=WEB, written=2)
-        proxy.cut(silent=True)
-        one.daemon.wait_for("lease_lost")
-        one.daemon.wait_until_told("STATUS=the lease is lost")
-        proxy.mend()
-        one.daemon.wait_for("lease_gained", count=2)
-        decisions = len(one.daemon.events("decision", level="info"))
-        line = one.daemon.wait_for("decision", count=decisions + 1, level="info")
-        assert (line["current"], line["desired"], line["reason"]) == (2, 2, "ScaleUpLimit")
-        proxy.cut(silent=True)
-        assert one.daemon.stop() == 0, "also when the database never answers again"
