@@ -10,7 +10,7 @@ from autoscaler.rules.brakes.loss import LossBrake
 from autoscaler.rules.brakes.unfulfilled import UnfulfilledBrake
 from autoscaler.rules.manual import PAUSED
 from tests.decide.build import NOW
-from tests.decide.outage import condition, event_reasons
+from tests.decide.outage import DOWN, condition, event_reasons
 from tests.replaced import replace
 from tests.rules.braking import (
     ALL,
@@ -39,6 +39,22 @@ def stalled(asked: int = 20, there: int = 10, brakes: Brakes = UNFULFILLED, weig
 def test_without_brakes_nothing_is_remembered() -> None:
     made = BrakedAutoscaler(braked(None), 10).cycle(10)
     assert (active(made), brake_memory(made)) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("brakes", "theirs"),
+    [(UNFULFILLED, {"shortfall"}), (LOSS, {"running", "loss"}), (OUTSIDE, {"size", "own", "outside"})],
+)
+def test_brakes_that_are_off_remember_nothing(brakes: Brakes, theirs: set[str]) -> None:
+    """The state holds the memory of hundreds of thousands of autoscalers."""
+    life = BrakedAutoscaler(braked(brakes), 10)
+    life.cycle(10)
+    written = life.cycle(12)
+    for made in (written, life.step(DOWN, after=3600)):
+        memory = brake_memory(made)
+        assert memory is not None
+        found = {field for field in memory.__struct_fields__ if getattr(memory, field) not in (None, ())}
+        assert found <= theirs | {"heaviest", "active"}
 
 
 # unfulfilled

@@ -1,10 +1,6 @@
-"""What is shown of an autoscaler with brakes, and whether predictions come true."""
+"""What is shown of an autoscaler with brakes."""
 
-from collections.abc import Sequence
 from datetime import timedelta
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from autoscaler.model import Instance, ManualControls, Rules, TargetState
 from autoscaler.rules.brakes import Brakes
@@ -83,38 +79,3 @@ def test_an_active_brake_is_a_warning() -> None:
         shown = summary("web", diary.autoscaler, diary.newest.decision, ManualControls(), configured=True)
         assert (shown.state, shown.level) == (state, Level.WARNING)
         assert [each.brake for each in dict(shown)["brakes"]] == ["outsideChange"]
-
-
-cycles = st.lists(
-    st.tuples(st.integers(1, 20), st.none() | st.integers(0, 20), st.sampled_from([None, None, 3, 9, 15])),
-    min_size=1,
-    max_size=12,
-)
-rules = st.builds(
-    Brakes,
-    st.sampled_from([None, ALL.unfulfilled]),
-    st.sampled_from([None, ALL.loss]),
-    st.sampled_from([None, ALL.outside_change]),
-)
-
-
-@given(cycles, rules)
-def test_the_predicted_change_of_an_unchanged_target_comes_true(
-    before: Sequence[tuple[int, int | None, int | None]], brakes: Brakes
-) -> None:
-    """Time and size are as predicted, after any past."""
-    diary = BrakedDiary(brakes=brakes)
-    for wanted, running, set_to in before:
-        told = diary.cycle(wanted, running, set_to)
-    if told.written is not None:
-        return
-    assert diary.newest is not None
-    observed = diary.newest.observation
-    assert observed is not None
-    for _ in range(40):
-        made = diary.step(*observed.readings, target=observed.target)
-        if made.change is not None:
-            assert told.if_unchanged is not None
-            assert (told.if_unchanged.at, told.if_unchanged.size) == (made.now, made.change.size)
-            return
-    assert told.if_unchanged is None
