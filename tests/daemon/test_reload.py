@@ -45,18 +45,6 @@ def test_a_smaller_limit_of_answers_is_applied(folder: Path, prometheus: str) ->
         assert daemon.stop() == 0
 
 
-def test_a_connection_may_be_named_default(folder: Path, prometheus: str) -> None:
-    """The scheduler's library reserves that name. A reload with it once ended the daemon."""
-    section = {"type": "process", "pools": {"web": {"command": ["sleep", "3600"], "env": {"DAEMON_TEST": str(folder)}}}}
-    config = write_config(folder, prometheus, [autoscaler("queue", "vector(2)")])
-    with running_daemon(config) as daemon:
-        daemon.wait_for("decision", written=2)
-        write_config(folder, prometheus, [autoscaler("web", "vector(3)", adapter="default")], {"default": section})
-        daemon.send(signal.SIGHUP)
-        daemon.wait_for("decision", target="default/web", written=3)
-        assert daemon.stop() == 0
-
-
 def test_an_invalid_file_changes_nothing(folder: Path, prometheus: str) -> None:
     """Each of its problems is a line of the log, so that one edit can fix all. A missing file is one line."""
     config = write_config(folder, prometheus, [autoscaler("web", "vector(2)")])

@@ -77,22 +77,6 @@ def test_a_successor_that_begins_inside_our_commit_waits_for_it(postgresql_opene
         keep(ledger, decision(30))
 
 
-def test_a_commit_that_begins_during_a_takeover_waits_for_it_and_fails(postgresql_opener: Opener) -> None:
-    """For a read its epoch is still the newest: the successor has not committed yet."""
-    state, ledger = begun(postgresql_opener)
-    with another_process(postgresql_opener) as other, another_process(postgresql_opener) as onlooker:
-        with other.writing() as connection:
-            next_epoch(connection, ShardName(FLEET), generation_of(state))
-            waiting = in_threads([lambda: save(ledger, decision(15))])
-            raised = waiting.__enter__()
-            until_blocked(onlooker)
-            assert raised == []
-        waiting.__exit__(None, None, None)
-    assert [type(error) for error in raised] == [StaleLedger]
-    assert state.archive.latest()["web"].now == at(0)
-    assert postgresql_opener.archive().latest()["web"].now == at(0)
-
-
 def test_a_commit_waits_for_another_process_only_for_a_time(postgresql_opener: Opener) -> None:
     """The cycle fails at the lock time-out, and the next one tries again."""
     assert postgresql_opener.url is not None

@@ -1,8 +1,5 @@
 """The next cycle remembers the same from the process' memory as from the state."""
 
-import pytest
-
-from autoscaler.decide import apply_outcome
 from autoscaler.errors import TargetUnavailable
 from autoscaler.model import Direction, History, ManualControls, Pause, PendingWrite
 from autoscaler.target.scaled import AS_WRITTEN
@@ -57,18 +54,6 @@ def test_text_of_a_back_end_that_a_database_refuses_does_not_fail_the_cycle(open
     archive = opener.archive()
     assert [record.decision for record in archive.records("web")] == [odd]
     assert [row.message for row in archive.events("web")] == ["NUL \ufffd and half a pair ?"]
-
-
-@pytest.mark.parametrize("restart", [False, True])
-def test_a_write_without_an_answer_is_still_unfinished(opener: Opener, *, restart: bool) -> None:
-    """A write may take effect despite a time-out. To forget it would let a policy be exceeded."""
-    ledger = opener.ledger()
-    ledger.recall([scaler()])
-    made = rising(size=8)
-    ledger.intend([made])
-    save(ledger, apply_outcome(made, TargetUnavailable("no answer in time")))
-    unfinished = (opener.restart() if restart else ledger).recall([scaler()])["web"].pending
-    assert unfinished == PendingWrite(size=8, decided_from=5, at=at(0))
 
 
 def test_an_autoscaler_that_is_paused_before_its_first_cycle_is_recorded_as_paused(opener: Opener) -> None:

@@ -1,45 +1,13 @@
-"""Several shards on one state, at the same time."""
+"""What shards read and write of their state in a cycle, and when they read it again."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sqlalchemy import event
 
-from autoscaler.decide import remember
-from autoscaler.model import History, Sighting
+from autoscaler.model import Sighting
 from autoscaler.record.ledger import Ledger
-from autoscaler.record.state import State
 from tests.record.conftest import Opener, each_database
 from tests.record.samples import at, decision, keep, rising, save, scaler, written
-
-SHARDS, CYCLES = 4, 15
-
-
-def _shard(state: State, shard: int) -> History:
-    """Run some cycles of an autoscaler. Returns what it should remember."""
-    name, expected, ledger = f"shard-{shard}", History(), state.ledger(f"shard-{shard}")
-    for cycle in range(CYCLES):
-        assert ledger.recall([scaler(name)]) == {name: expected}
-        made = rising(cycle, name=name)
-        ledger.intend([made])
-        save(ledger, written(made))
-        state.archive.latest()
-        expected = remember(scaler(name), expected, written(made))
-    return expected
-
-
-@each_database
-def test_shards_share_one_state(opener: Opener) -> None:
-    """The cycle of each connection commits by itself, at the same time as others and beside readers."""
-    state = opener.state()
-    with ThreadPoolExecutor(SHARDS) as pool:
-        expected = list(pool.map(lambda shard: _shard(state, shard), range(SHARDS)))
-    opener.close()
-    state = opener.state()
-    for shard in range(SHARDS):
-        name = f"shard-{shard}"
-        assert state.ledger(name).recall([scaler(name)]) == {name: expected[shard]}
-    assert [row.count for row in opener.archive().events()] == [CYCLES] * SHARDS
 
 
 def noted(ledger: Ledger) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from autoscaler.errors import TargetError, TargetUnavailable
+from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     Behavior,
@@ -127,11 +127,10 @@ def shop_past(
     *,
     silent: range = _NONE,
     failing: range = _NONE,
-    unreadable: range = _NONE,
 ) -> Listed:
     """The recorded past of a shop whose instances start in 45 s. `load`: of a minute; 1 is an instance on its target.
 
-    `silent`: cycles that did not run; `failing`: without orders; `unreadable`: without the target.
+    `silent`: cycles that did not run; `failing`: without orders.
     """
     life, born = Life(shop(name), size=3), [NOW - timedelta(days=1)] * 3
     for number in range(cycles):
@@ -141,8 +140,6 @@ def shop_past(
         now = life.now
         born = [*born, *[now - life.autoscaler.sync_period] * (life.size - len(born))][: life.size]
         seen = _shop_seen(load(number / 4), now, born, failed=number in failing)
-        if number in unreadable:
-            seen = replace(seen, target=TargetUnavailable("the back end did not answer"))
         life.see(seen)
     return Listed(life.cycles, name, STATE)
 

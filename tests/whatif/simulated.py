@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from autoscaler.errors import TargetError
 from autoscaler.model import (
     Autoscaler,
     Decision,
@@ -73,17 +72,11 @@ class SimulatedTarget:
             found.append(InstanceReading(samples, dict.fromkeys(self.started, 1000)))
         return tuple(found)
 
-    def cycle(
-        self,
-        load: int | Mapping[int, Reading | Failure],
-        *,
-        after: float = 15,
-        unreadable: TargetError | None = None,
-    ) -> Decision:
+    def cycle(self, load: int | Mapping[int, Reading | Failure], *, after: float = 15) -> Decision:
         """Replay one cycle, `after` seconds after the last. `load`: in thousandths, or the readings by position."""
         self.now += timedelta(seconds=after)
         readings = self.readings(load) if isinstance(load, int) else tuple(load.values())
-        return self.see(Observation(unreadable or self.state(), readings))
+        return self.see(Observation(self.state(), readings))
 
     def see(self, observed: Observation) -> Decision:
         """Replay a cycle with this observation."""
