@@ -100,7 +100,7 @@ class Reads:
         if selector is not None and scalers is None:
             raise LabelsUnknown("only the configuration has labels, and it is unknown; name it with --config.file")
         known, latest = scalers or {}, self._archive.latest()
-        names = sorted(name for name in known.keys() | latest.keys() if query.name in name)
+        names: Sequence[str] = sorted(name for name in known.keys() | latest.keys() if query.name in name)
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         if query.state is not None:
