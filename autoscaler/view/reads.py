@@ -169,7 +169,7 @@ class Reads:
             raise NoDaemon("the state does not have the discovered autoscalers; start the daemon")
         return self._discovered()
 
-    def _in_state(self, wanted: AutoscalerState, names: Sequence[str], latest: Mapping[str, Decision]) -> Sequence[str]:
+    def _in_state(self, wanted: AutoscalerState, names: Sequence[str], latest: Mapping[str, Decision]) -> list[str]:
         steering, now = self._archive.steering(), self._clock.now()
         given = {name: steering[name].at(now) if name in steering else ManualControls() for name in names}
         return [name for name in names if wanted in states(latest.get(name), given[name])]
