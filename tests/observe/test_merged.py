@@ -102,20 +102,6 @@ def test_heavy_members_affect_only_themselves_from_the_second_cycle_on(
     assert {name for each in shard.queries.asked_alone() for name in each.autoscalers} == set(heavy)
 
 
-def test_a_heavy_member_is_merged_after_ten_cheap_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    shard, server = simulated(monkeypatch, 41)
-    server.heavy("g7")
-    shard.look(seconds=15)
-    server.heavy()
-    counts = []
-    for _ in range(4):
-        server.taken()
-        assert shard.values(seconds=15) == well(41)
-        counts.append(len(server.taken()))
-        shard.clock.seconds += 300
-    assert counts == [2, 2, 2, 1]
-
-
 @pytest.mark.parametrize("heavy", range(41))
 def test_the_first_cycles_are_the_same_whichever_member_is_heavy(monkeypatch: pytest.MonkeyPatch, heavy: int) -> None:
     """The heavy member may itself be the one that is asked first."""

@@ -5,7 +5,6 @@ In each case the adapter writes no size and raises only TargetError.
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -282,18 +281,6 @@ def test_a_size_that_cannot_be_remembered_is_written_and_believed_until_a_restar
     assert connection.scale("known", state, 3) == Written(3)
     assert connection.state("known").replicas == 3
     assert connection.logger.events == ["aws_write_not_kept"]
-
-
-def test_throttled_writes_are_repeated(cloud: Cloud, connection: LiveAdapter) -> None:
-    """Eight threads share one budget and retry after a pause; each write is made once."""
-    names = [f"group-{number}" for number in range(8)]
-    cloud.server.create_many(names)
-    states = {name: connection.state(name) for name in names}
-    cloud.server.refuse("SetDesiredCapacity", "Throttling", times=4)
-    with ThreadPoolExecutor(len(names)) as threads:
-        outcomes = list(threads.map(lambda name: connection.scale(name, states[name], 1), names))
-    assert outcomes == [Written(1)] * len(names)
-    assert cloud.server.count("SetDesiredCapacity") == len(names) + 4
 
 
 def test_throttling_of_one_connection_slows_the_other(cloud: Cloud, connect: Connect) -> None:

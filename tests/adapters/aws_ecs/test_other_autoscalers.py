@@ -41,17 +41,6 @@ def test_a_registration_whose_scaling_is_suspended_is_no_autoscaler(
     assert bool(connection.state("shop/web").warnings) is warned
 
 
-def test_the_list_is_read_every_ten_minutes(cloud: Cloud, connection: LiveAdapter) -> None:
-    cloud.create("shop/web")
-    connection.state("shop/web")
-    cloud.world.advance(500)
-    connection.state("shop/web")
-    assert cloud.server.count("DescribeScalableTargets") == 1
-    cloud.world.advance(100)
-    connection.state("shop/web")
-    assert cloud.server.count("DescribeScalableTargets") == 2
-
-
 def test_a_list_that_is_refused_costs_no_size(cloud: Cloud, connect: Connect) -> None:
     """It is logged once."""
     cloud.create("shop/web")

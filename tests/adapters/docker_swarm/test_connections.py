@@ -103,23 +103,15 @@ def test_the_drop_ins_group_opens_the_socket(engine: Engine, connect: Connect) -
 
 
 def test_ssh(engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The adapter runs `docker system dial-stdio` on the host, as the docker command line does."""
-    docker_cli = shutil.which("docker") or require("the docker command line is not on PATH; install docker.io")
-    fake_ssh(
-        tmp_path, f'echo "$*" >>{tmp_path}/arguments; exec {docker_cli} -H {engine.host} system dial-stdio', monkeypatch
-    )
-    works(connect("ssh://me@manager:2222"))
-    logins = (tmp_path / "arguments").read_text().splitlines()
-    assert logins == ["-T -o BatchMode=yes -l me -p 2222 -- manager docker system dial-stdio"] * 2  # one a method
-
-
-def test_ssh_to_a_real_server(
-    engine: Engine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A real ssh client, a real sshd, and the docker command line at the far end."""
+    """A real client, a real sshd, and `docker system dial-stdio` at the far end, as the docker command line does."""
     with running_sshd(tmp_path, engine.host) as (port, options):
-        fake_ssh(tmp_path, f'exec {shutil.which("ssh")} {options} "$@"', monkeypatch)  # not this user's configuration
+        real = f'exec {shutil.which("ssh")} {options} "$@"'  # not this user's configuration
+        fake_ssh(tmp_path, f'echo "$*" >>{tmp_path}/arguments; {real}', monkeypatch)
         works(connect(f"ssh://root@127.0.0.1:{port}"))
+    logins = (tmp_path / "arguments").read_text().splitlines()  # one a method
+    assert (
+        logins == [f"-T -o BatchMode=yes -l root -p {port} -- 127.0.0.1 docker system dial-stdio"] * 2
+    )  # one a method
 
 
 def test_the_ssh_clients_errors_are_in_the_message(

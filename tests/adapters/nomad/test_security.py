@@ -67,17 +67,6 @@ class TestNomadUnderTheLeastPolicy(AdapterContract):
         harness.close()
 
 
-@pytest.mark.parametrize("left_out", ["list-jobs", "read-job", "scale-job"])
-def test_the_least_policy_has_nothing_to_spare(connect: Connect, secured: Secured, least: Path, left_out: str) -> None:
-    """Without any one of its capabilities, scaling fails, and the message names missing rights."""
-    less = documented_policy().replace(f'"{left_out}"', '"read-logs"')
-    connection = connect(**secured.settings(secured.token(f"without-{left_out}", less)))
-    refused: object = connection.look("safe/work")
-    if isinstance(refused, TargetState):
-        refused = connection.scale("safe/work", refused, refused.replicas + 1)
-    assert isinstance(refused, TargetForbidden)
-
-
 def test_the_policy_for_scaling_may_not_drain(connect: Connect, secured: Secured, least: Path) -> None:
     """The message names the right that drains need."""
     connection = connect(**secured.settings(least))

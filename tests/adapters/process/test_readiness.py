@@ -89,12 +89,6 @@ def test_a_worker_that_does_not_answer_keeps_no_other_waiting(mute: int) -> None
     assert set(answers.values()) == {"no answer within 1 s"}
 
 
-def test_refused_connections_are_not_ready() -> None:
-    """The worker has not opened its port yet."""
-    port = int(free_ports(1).split("-")[0])
-    assert probe({"web-1": (port, "/healthz")}) == {"web-1": "a refused connection"}
-
-
 @pytest.mark.parametrize(
     ("first", "answer"),
     [
