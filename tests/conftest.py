@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import multiprocessing.util
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from sqlalchemy import Connection, Engine, event
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
-from tests import loaded
+from tests import loaded, temporary
 from tests.parallel import Units, end_processes_of, longest_first
 
 # Assertions of what tests share, rehearsals among it, then show their values, too.
@@ -45,6 +46,8 @@ settings.load_profile("no deadline")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+_TEMPORARY = pytest.StashKey[temporary.OfRun]()
+
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 2**30
 """Free room in memory that the folders of `make test-unit` need at most."""
@@ -52,7 +55,12 @@ _MEMORY_BYTES = 2**30
 
 @pytest.hookimpl(tryfirst=True)  # before pytest and hypothesis read their options
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare `make test-unit`: fewer examples, and folders in memory, where SQLite's commits wait for no disk."""
+    """Prepare the run's temporary files.
+
+    Prepare `make test-unit`: fewer examples, and folders in memory, where SQLite's commits wait for no disk.
+    """
+    if not hasattr(config, "workerinput"):  # a worker of pytest-xdist has the folder of the process that started it
+        config.stash[_TEMPORARY] = temporary.OfRun.begin()
     if config.option.markexpr != _QUICK:
         return
     settings.load_profile("quick")
@@ -182,6 +190,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     loaded.repeat(item, nextitem)
     return True
+
+
+@pytest.hookimpl(trylast=True)  # after the last fixtures, and the workers of pytest-xdist
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove the run's temporary files. The run fails if a test has left one."""
+    multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # removes the folder of the daemons' copies
+    if (run := session.config.stash.get(_TEMPORARY, None)) is None:
+        return
+    if left := run.end():
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        terminal: pytest.TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
+        assert terminal is not None
+        terminal.ensure_newline()
+        terminal.write_line(f"tests have left temporary files: {' '.join(left)}", red=True)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:

@@ -1,7 +1,5 @@
 """PostgreSQL behind a pooler that drops the options of a connection."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +14,7 @@ from tests.record.conftest import Opener
 from tests.record.postgresql import empty_state
 from tests.record.samples import at, decision, keep, scaler
 from tests.servers.pgbouncer import running_pgbouncer
+from tests.temporary import own_folder
 
 pytestmark = pytest.mark.slow
 
@@ -23,10 +22,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """The folder of pytest is closed to the user postgres."""
-    folder = Path(tempfile.mkdtemp(prefix="autoscaler-pgbouncer-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with own_folder("autoscaler-pgbouncer-") as folder:
+        yield folder
 
 
 @pytest.fixture

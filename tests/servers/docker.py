@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,12 +19,13 @@ import docker
 
 from tests.servers.ports import free_port
 from tests.servers.required import require
+from tests.temporary import FOR_ALL_RUNS, make_folder, remove
 from tests.waiting import PATIENCE_SECONDS, until
 
 IMAGE: Final = "worker:1"
 READY_WITHIN_SECONDS: Final = 180.0
 STOPPED_WITHIN_SECONDS: Final = 180.0
-_LOCK: Final = Path(tempfile.gettempdir(), "docker-engine-tests.lock")
+_LOCK: Final = FOR_ALL_RUNS / "docker-engine-tests.lock"
 _LEFT_BEHIND_AFTER_SECONDS: Final = 15.0
 """The engine sometimes leaves a container whose service was removed while the engine created it."""
 _APPLETS: Final = (
@@ -137,8 +137,7 @@ def running_engine(
     dockerd, busybox = _programs()
     with _LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = Path(tempfile.mkdtemp(prefix="swarm-"))  # short: a socket's path has 108 bytes at most
-        folder.chmod(0o711)  # the socket's own group and mode say who may use it
+        folder = make_folder("swarm-")  # the socket's own group and mode say who may use it
         links = _links()
         try:
             yield from _run([*within, dockerd], busybox, folder, certificates, swarm=swarm)
@@ -252,10 +251,7 @@ def _links() -> set[str]:
 
 
 def _clean(folder: Path, links_before: set[str]) -> None:
-    """Unmount what the engine left mounted, take its bridges away, remove the folder."""
-    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for mount in sorted((one for one in mounts if one.startswith(f"{folder}/")), reverse=True):
-        subprocess.run(("umount", mount), check=True)
+    """Remove the engine's bridges, and its folder with what it left mounted."""
     for bridge in {"docker0", "docker_gwbridge"} & (_links() - links_before):
         subprocess.run(("ip", "link", "delete", bridge), check=True)
-    shutil.rmtree(folder)
+    remove(folder)

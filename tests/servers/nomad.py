@@ -17,6 +17,7 @@ import requests
 from tests.servers.ports import free_port
 from tests.servers.prometheus import static
 from tests.servers.required import require
+from tests.temporary import own_folder
 from tests.waiting import PATIENCE_SECONDS, until
 from tools.nomad import NomadNotFound, nomad_binary
 
@@ -233,7 +234,7 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further
     config = _CONFIG.format(acl=str(acl).lower(), tls=_TLS.format(folder=folder) if tls else "", **ports)
     (folder / "agent.hcl").write_text(config + further)
     command = [str(binary), "agent", "-dev", "-bind=127.0.0.1", "-network-interface=lo", f"-config={folder}/agent.hcl"]
-    with (folder / "nomad.log").open("ab") as log, requests.Session() as session:
+    with own_folder("nomad-") as temporary, (folder / "nomad.log").open("ab") as log, requests.Session() as session:
         session.trust_env = False
         url = f"http{'s' if tls else ''}://127.0.0.1:{ports['http']}"
         environment = {"NOMAD_ADDR": url}
@@ -243,7 +244,13 @@ def running_nomad(folder: Path, *, acl: bool = False, tls: bool = False, further
             environment |= {"NOMAD_CACERT": session.verify}
             environment |= {"NOMAD_CLIENT_CERT": session.cert[0], "NOMAD_CLIENT_KEY": session.cert[1]}
         agent = subprocess.Popen(  # in its own session, so that its log collectors end with it
-            command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            command,
+            cwd=folder,
+            env=os.environ | {"TMPDIR": str(temporary)},  # where it keeps its jobs' folders and its keys
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         server = NomadServer(url, folder, binary, agent.pid, session, environment=environment, rpc_port=ports["rpc"])
         try:
@@ -275,32 +282,32 @@ def running_agent(
     ports = {name: free_port() for name in ("http", "rpc", "serf")}
     (folder / "agent.hcl").write_text(_FURTHER.format(folder=folder, **ports) + config)
     url = f"http://127.0.0.1:{ports['http']}"
-    with (folder / "nomad.log").open("ab") as log:
+    with own_folder("nomad-") as temporary, (folder / "nomad.log").open("ab") as log:
         agent = subprocess.Popen(
             [nomad_binary(), "agent", f"-config={folder}/agent.hcl"],
             cwd=folder,
-            env=os.environ | (environment or {}),
+            env=os.environ | (environment or {}) | {"TMPDIR": str(temporary)},
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-    end = time.monotonic() + READY_WITHIN_SECONDS
-    try:
-        while True:
-            assert agent.poll() is None, f"nomad ended with {agent.returncode}; see {folder}/nomad.log"
-            assert time.monotonic() < end, f"no answer within {READY_WITHIN_SECONDS:g} s; see {folder}/nomad.log"
-            try:
-                requests.get(f"{url}/v1/agent/self", timeout=30)
-            except requests.ConnectionError:
-                time.sleep(0.1)
-            else:
-                break
-        yield url, agent
-    finally:
-        agent.kill()
-        agent.wait()
-        _kill_group(agent.pid)
+        end = time.monotonic() + READY_WITHIN_SECONDS
+        try:
+            while True:
+                assert agent.poll() is None, f"nomad ended with {agent.returncode}; see {folder}/nomad.log"
+                assert time.monotonic() < end, f"no answer within {READY_WITHIN_SECONDS:g} s; see {folder}/nomad.log"
+                try:
+                    requests.get(f"{url}/v1/agent/self", timeout=30)
+                except requests.ConnectionError:
+                    time.sleep(0.1)
+                else:
+                    break
+            yield url, agent
+        finally:
+            agent.kill()
+            agent.wait()
+            _kill_group(agent.pid)
 
 
 def _wait_ready(server: NomadServer, agent: subprocess.Popen[bytes]) -> None:

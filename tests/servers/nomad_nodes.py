@@ -18,6 +18,7 @@ import requests
 from tests.servers.nomad import NomadServer, running_agent
 from tests.servers.required import require
 from tests.servers.web import Answer, Request, answering
+from tests.temporary import unmount_below
 
 POOL: Final = "fleet"
 """Their node pool, without the agent of `running_nomad`: jobs of this pool run only on these nodes."""
@@ -136,10 +137,7 @@ def _end_all(folder: Path) -> None:
             told = (process / "environ").read_bytes() + b"\0" + (process / "cmdline").read_bytes()
             if any(one.startswith(marks) for one in told.split(b"\0")):
                 os.kill(int(process.name), signal.SIGKILL)
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for mount in mounts:
-        if mount.startswith(f"{folder}/"):
-            subprocess.run(["umount", "--lazy", mount], check=True)
+    unmount_below(folder)
 
 
 @contextmanager

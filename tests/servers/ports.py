@@ -8,10 +8,10 @@ one file. The locks end with their process.
 import fcntl
 import os
 import socket
-import tempfile
 from functools import cache
-from pathlib import Path
 from typing import Final
+
+from tests.temporary import FOR_ALL_RUNS
 
 _SINGLE: Final = range(10_000, 15_000)
 _POOLS: Final = range(15_000, 20_000)
@@ -56,7 +56,7 @@ def _lock(ports: range) -> bool:
 @cache
 def _locks() -> int:
     """Return the descriptor of the file of locks. To close it would end them."""
-    return os.open(Path(tempfile.gettempdir()) / f"ports-of-tests-{os.getuid()}", os.O_CREAT | os.O_RDWR, 0o600)
+    return os.open(FOR_ALL_RUNS / f"ports-of-tests-{os.getuid()}", os.O_CREAT | os.O_RDWR, 0o600)
 
 
 def _is_free(port: int) -> bool:
