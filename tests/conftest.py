@@ -211,10 +211,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One more than there are cores, and two with slow tests, which wait for servers. The variable overrides it."""
+    """One more than there are cores, and three with slow tests, which wait for servers. The variable overrides it."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return len(os.sched_getaffinity(0)) + (1 if config.option.markexpr == _QUICK else 2)
+    return len(os.sched_getaffinity(0)) + (1 if config.option.markexpr == _QUICK else 3)
 
 
 def pytest_testnodedown(node: WorkerController, error: object | None) -> None:
