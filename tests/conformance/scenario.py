@@ -16,12 +16,12 @@ on one virtual clock. Recommendations, scale events and conditions carry over fr
 """
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NotRequired, TypedDict
 
 import msgspec
 
@@ -64,6 +64,32 @@ _TARGET_KEYS = {
     "value": TargetType.VALUE,
     "averageValue": TargetType.AVERAGE_VALUE,
 }
+
+
+class _StepDocument(TypedDict):
+    """A step as in the file. Each instance is still text, because most are in many steps and are read once."""
+
+    t: float
+    scale: NotRequired[Mapping[str, int]]
+    minReplicas: NotRequired[int]
+    maxReplicas: NotRequired[int]
+    getScaleError: NotRequired[str]
+    updateScaleError: NotRequired[str]
+    instances: Sequence[msgspec.Raw]
+    metrics: Mapping[str, Any]
+    expect: Mapping[str, Any]
+
+
+class _Document(TypedDict):
+    """A line of the file."""
+
+    id: str
+    config: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    steps: Sequence[_StepDocument]
+
+
+_DECODER: Final = msgspec.json.Decoder(_Document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +136,12 @@ def read_of_containers(path: Path) -> Iterator[Scenario]:
         if any(metric["type"] == MetricType.RESOURCE for metric in document["spec"]["metrics"]):
             text = msgspec.json.encode(document).replace(b'"type":"Resource"', b'"type":"ContainerResource"')
             text = text.replace(b"FailedGetResourceMetric", b"FailedGetContainerResourceMetric")
-            yield _scenario(msgspec.json.decode(text))
+            yield _scenario(_DECODER.decode(text))
 
 
-def _documents(path: Path) -> Iterator[dict[str, Any]]:
+def _documents(path: Path) -> Iterator[_Document]:
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-        yield from map(msgspec.json.decode, lines)
+        yield from map(_DECODER.decode, lines)
 
 
 @lru_cache(10_000)  # the instances of a step have few different times, and those of the next step mostly the same
@@ -123,7 +149,7 @@ def _at(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
 
-def _scenario(document: Mapping[str, Any]) -> Scenario:
+def _scenario(document: _Document) -> Scenario:
     scaler = _scaler(document)
     steps = []
     for step in document["steps"]:
@@ -136,7 +162,7 @@ def _scenario(document: Mapping[str, Any]) -> Scenario:
     return Scenario(document["id"], tuple(steps))
 
 
-def _scaler(document: Mapping[str, Any]) -> Autoscaler:
+def _scaler(document: _Document) -> Autoscaler:
     spec, config = document["spec"], document["config"]
     return Autoscaler(
         name=document["id"],
@@ -183,9 +209,9 @@ def _rules(rules: Mapping[str, Any] | None, default: ScalingRules) -> ScalingRul
     )
 
 
-def _step(step: Mapping[str, Any], scaler: Autoscaler) -> Step:
+def _step(step: _StepDocument, scaler: Autoscaler) -> Step:
     scale = step.get("scale")
-    instances = tuple(_instance(instance) for instance in step["instances"])
+    instances = tuple(_instance(bytes(instance)) for instance in step["instances"])
     readings = tuple(
         _reading(step["metrics"].get(str(index)), metric, instances) for index, metric in enumerate(scaler.metrics)
     )
@@ -201,7 +227,9 @@ def _step(step: Mapping[str, Any], scaler: Autoscaler) -> Step:
     )
 
 
-def _instance(instance: Mapping[str, Any]) -> Instance:
+@lru_cache(10_000)
+def _instance(text: bytes) -> Instance:
+    instance = msgspec.json.decode(text)
     transition, started = instance["readyTransition"], instance["started"]
     return Instance(
         instance["name"],
