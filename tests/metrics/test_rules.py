@@ -14,7 +14,8 @@ from tests.servers.prometheus import programs
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = (ROOT / "config/alerts.yaml", ROOT / "config/recording-rules.yaml")
-TESTS = (Path(__file__).parent / "rules/alerts.yaml", Path(__file__).parent / "rules/recordings.yaml")
+ALERTS = tuple(Path(__file__).parent / "rules" / name for name in ("alerts.yaml", "alerts-of-days.yaml"))
+RECORDINGS = Path(__file__).parent / "rules/recordings.yaml"
 
 
 def rules(path: Path) -> list[dict[str, Any]]:
@@ -34,7 +35,7 @@ def test_prometheus_accepts_the_rules() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", (*ALERTS, RECORDINGS), ids=lambda path: path.stem)
 def test_promtool_tests_of_the_rules_pass(path: Path) -> None:
     """Each alert fires when it should and not before; each recording has the right value."""
     assert "SUCCESS" in promtool("test", "rules", path)
@@ -42,7 +43,7 @@ def test_promtool_tests_of_the_rules_pass(path: Path) -> None:
 
 def test_every_rule_is_tested() -> None:
     """An untested rule may fail when it is needed."""
-    alerts, recordings = (path.read_text() for path in TESTS)
+    alerts, recordings = "".join(path.read_text() for path in ALERTS), RECORDINGS.read_text()
     untested = [rule["alert"] for rule in rules(CONFIG[0]) if f"alertname: {rule['alert']}" not in alerts]
     untested += [rule["record"] for rule in rules(CONFIG[1]) if rule["record"] not in recordings]
     assert untested == []
