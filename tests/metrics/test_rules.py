@@ -35,7 +35,7 @@ def test_prometheus_accepts_the_rules() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", (*ALERTS, RECORDINGS), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*ALERTS, RECORDINGS], ids=lambda path: path.stem)
 def test_promtool_tests_of_the_rules_pass(path: Path) -> None:
     """Each alert fires when it should and not before; each recording has the right value."""
     assert "SUCCESS" in promtool("test", "rules", path)
