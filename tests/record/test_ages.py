@@ -91,39 +91,6 @@ def test_everything_remembered_keeps_its_age(opener: Opener, clock: FakeClock, s
     assert ledger.recall([scaler()])["web"] == later(before, timedelta(seconds=step))
 
 
-@pytest.mark.parametrize("restart", [True, False])
-def test_a_step_moves_times_once_however_often_they_are_read(
-    opener: Opener, clock: FakeClock, *, restart: bool
-) -> None:
-    """They are read before the record, after it, and by a restarted daemon."""
-    ledger = opener.ledger()
-    cycle(ledger, clock)
-    clock.advance(15)
-    clock.step(HOUR)
-    for expected in (15, 15):
-        ledger.follow_clock(clock.moment())
-        assert ages(ledger.recall([scaler()])["web"], clock) == [expected]
-        if restart:
-            ledger = opener.restart()
-    assert ages(cycle(ledger, clock), clock) == [15]
-    if restart:
-        ledger = opener.restart()
-    clock.advance(15)
-    assert ages(cycle(ledger, clock), clock) == [15]
-
-
-def test_a_step_during_a_cycle_affects_the_next_cycle(opener: Opener, clock: FakeClock) -> None:
-    """A cycle reads the clock once, at its start."""
-    ledger = opener.ledger()
-    ledger.follow_clock(clock.moment())
-    ledger.recall([scaler()])
-    made = decision((clock.now() - START).total_seconds())
-    clock.step(HOUR)
-    save(ledger, made)
-    clock.advance(15)
-    assert ages(cycle(ledger, clock), clock) == [15]
-
-
 def test_every_shard_follows_a_step_once(opener: Opener, clock: FakeClock) -> None:
     """So does a shard that has not run since the step, and one that read the clock before the step."""
     state = opener.state()
@@ -141,17 +108,6 @@ def test_every_shard_follows_a_step_once(opener: Opener, clock: FakeClock) -> No
     for name, ledger in ledgers.items():
         clock.advance(15)
         assert ages(cycle(ledger, clock, name), clock) == [45 if name == "two" else 15]
-
-
-def test_an_autoscaler_that_returns_follows_all_steps_meanwhile(opener: Opener, clock: FakeClock) -> None:
-    """It left the configuration and came back."""
-    ledger = opener.ledger()
-    cycle(ledger, clock)
-    for step in (HOUR, -2 * HOUR, 30):
-        clock.advance(15)
-        clock.step(step)
-        cycle(ledger, clock, "other")
-    assert ages(cycle(ledger, clock), clock) == [45]
 
 
 def test_sightings_keep_their_age(opener: Opener, clock: FakeClock) -> None:
