@@ -65,13 +65,6 @@ def test_removals_count_after_a_restart(opener: Opener) -> None:
     assert counted(ledger, 60) == [("s1", 15, 1)]
 
 
-def test_a_removal_counts_if_the_daemon_dies_before_the_outcome(opener: Opener) -> None:
-    """It is unknown whether it was written, so it counts."""
-    intend(shard(opener.state()), falling(0, "s0"), falling(0, "s1"))
-    opener.close()
-    assert counted(shard(opener.state()), 15) == [("s0", 0, 3), ("s1", 0, 3)]
-
-
 def test_a_removal_that_was_not_written_is_free_again(opener: Opener) -> None:
     """A removal that was written in part or has no answer still counts."""
     ledger = shard(opener.state())
@@ -211,19 +204,6 @@ def test_a_target_with_a_hanging_write_gets_no_new_intent(opener: Opener) -> Non
     assert ledger.intend(made, frozenset({made[0].target})) == {}
     assert counted(ledger, 15) == [("s0", 0, 3), ("s1", 15, 1)]
     assert ledger.recall(scalers)["s0"].pending == recalled["s0"].pending
-
-
-def test_a_step_of_the_clock_makes_no_removal_older(opener: Opener) -> None:
-    """Otherwise a step of half an hour would free the whole budget at once."""
-    clock = FakeClock(START)
-    state = opener.state(clock=clock)
-    ledger = shard(state)
-    ledger.follow_clock(clock.moment())
-    cycle(ledger, falling(0, "s0"), Written(2))
-    clock.step(1800)
-    ledger.follow_clock(clock.moment())
-    assert counted(ledger, 1800 + 59) == [("s0", 1800, 3)]
-    assert counted(ledger, 1800 + 60) == []
 
 
 def test_a_step_of_the_clock_by_a_day_frees_no_budget(opener: Opener) -> None:

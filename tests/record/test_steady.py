@@ -105,16 +105,6 @@ def test_a_window_holds_after_ten_steady_minutes_and_a_kill(opener: Opener) -> N
     assert fleet.cycle(load=1) == dict.fromkeys(NAMES, 1)
 
 
-def test_a_window_holds_after_a_step_of_the_clock_and_a_kill(opener: Opener) -> None:
-    fleet = Fleet(opener)
-    for _ in range(40):
-        fleet.cycle()
-    fleet.clock.step(3600)
-    fleet.open()
-    fleet.clock.advance(240)
-    assert fleet.cycle(load=1) == dict.fromkeys(NAMES, SIZE)
-
-
 def test_an_autoscaler_that_fails_keeps_the_time_of_its_last_decision(fleet: Fleet) -> None:
     """Its shard goes on to commit, and its own window goes by."""
     for _ in range(30):
