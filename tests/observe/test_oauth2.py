@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,9 @@ import pytest
 from autoscaler.config.authentication import OAuth2
 from autoscaler.config.settings import PrometheusSource
 from autoscaler.errors import MetricError
-from autoscaler.model import MetricType, Query, TargetRef, ValueReading
-from autoscaler.observe.observer import Observer
 from autoscaler.observe.prometheus import Prometheus
-from autoscaler.observe.targets import Connection
-from autoscaler.target.contract import RecordingLogger
-from tests.observe.build import CLOCK, NOW, FakeAdapter, call, instance, metric, scaler, state
-from tests.servers.guarded_sources import TokenServer, TokenSource, one_sample
+from tests.observe.build import CLOCK, NOW, call
+from tests.servers.guarded_sources import TokenServer, TokenSource
 from tests.servers.web import Answer, Request, answering
 
 
@@ -117,28 +112,6 @@ def test_a_token_server_that_hangs_costs_the_sources_own_time(world: World) -> N
     assert f"was not asked: oauth2.tokenUrl {world.token_url} did not answer in time" in message
     go.set()
     assert value(client) == 7
-
-
-def test_a_token_server_that_hangs_fails_the_metrics_of_its_source_alone(world: World) -> None:
-    """The other autoscaler of the shard is observed, within the cycle."""
-    go = threading.Event()
-    world.tokens.before = lambda: go.wait(60)
-    guarded = PrometheusSource(
-        world.url, timedelta(seconds=0.2), oauth2=OAuth2("scaler", world.secret, world.token_url)
-    )
-    hurt = scaler(metric(MetricType.EXTERNAL, Query("q", prometheus="guarded")), name="hurt")
-    fine = scaler(metric(MetricType.EXTERNAL, "q"), name="fine", target=TargetRef("fleet", "api"))
-    adapter = FakeAdapter({each.target: state(instance("a")) for each in (hurt, fine)})
-    with answering(one_sample) as url:
-        sources = {"default": PrometheusSource(url), "guarded": guarded}
-        log = RecordingLogger()
-        observer = Observer(sources, {"fleet": Connection("fleet", adapter, CLOCK, log)}, CLOCK, log)
-        seen = observer.observe((hurt, fine), call(60))
-        go.set()
-        observer.close()
-    assert "did not answer in time" in str(seen.observations["hurt"].readings[0])
-    assert seen.observations["fine"].readings == (ValueReading((7000,)),)
-    assert seen.seconds < 20
 
 
 def test_a_token_server_that_is_down_is_named(world: World) -> None:

@@ -158,15 +158,6 @@ def test_an_unknown_authority_is_unavailable(connect: Connect, secured: Secured,
     assert "caFile" in str(refused)
 
 
-@pytest.mark.parametrize(("name", "right"), [("server.global.nomad", True), ("nomad.example", False)])
-def test_the_certificate_is_checked_against_the_server_name(
-    connect: Connect, secured: Secured, least: Path, name: str, right: bool
-) -> None:
-    """Nomad's certificates have the name `server.REGION.nomad`, not the host."""
-    connection = connect(**{**secured.settings(least), "tls": {**secured.tls, "serverName": name}})
-    assert isinstance(connection.look("safe/work"), TargetState if right else TargetUnavailable)
-
-
 def test_skipped_verification_is_warned_of(connect: Connect, secured: Secured, least: Path) -> None:
     """It works, and the log warns once."""
     unchecked = {**_without(secured, "caFile"), "insecureSkipVerify": True}
