@@ -24,6 +24,6 @@ def test_a_forecast_is_the_change_of_the_cycles_that_follow() -> None:
     assert made.now == NOW + timedelta(seconds=615)
 
 
-def test_what_rules_wait_for_can_influence_a_decision() -> None:
+def test_a_decision_depends_on_as_much_time_as_rules_wait_for() -> None:
     """`test --init` begins so long before the decision, and a forecast looks as far ahead."""
     assert lookback(SCALER) == timedelta(seconds=600)
