@@ -180,12 +180,12 @@ def test_the_right_to_drain_nodes_is_tested_on_its_connection(
     document = yaml.safe_load(config.read_text())
     document["autoscalers"].append(autoscaler("group", "vector(1)", "fleet", drain={"nomad": {"adapter": "nomad"}}))
     config.write_text(yaml.safe_dump(document))
-    before = nomad.ask("GET", "/v1/nodes")
+    before = nomad.drains()
     blocks = live.examine(load(config), SystemClock(), RecordingLogger(), write_test=True)
     (line,) = [one for block in blocks for one in block.lines if one.label == "drains by nomad"]
     assert line.wrong is (part == "for scaling")
     assert ("node:write" if line.wrong else "permitted") in line.text
-    assert nomad.ask("GET", "/v1/nodes") == before
+    assert nomad.drains() == before
 
 
 def test_the_documented_requests_to_a_docker_engine_pass(tmp_path: Path, prometheus: str, engine: Engine) -> None:

@@ -121,6 +121,11 @@ class NomadServer:
         assert reply.ok, f"{method} {path}: {reply.status_code} {reply.text}"
         return reply.json() if reply.content else None
 
+    def drains(self) -> Mapping[str, Any]:
+        """Return what drains have done to each node. The rest of a node changes by itself."""
+        of_drains = ("Drain", "LastDrain", "SchedulingEligibility")
+        return {one["ID"]: {key: one[key] for key in of_drains} for one in self.ask("GET", "/v1/nodes")}
+
     def register(self, job: Mapping[str, Any]) -> None:
         """Register a job, or change it. Wait until the scheduler has seen it, and has begun its deployment."""
         namespace = f"namespace={job.get('Namespace', 'default')}"

@@ -89,10 +89,10 @@ def test_reading_nodes_is_not_enough_for_a_drain(connect: Connect, secured: Secu
 
 def test_the_right_to_drain_is_tested_without_a_drain(connect: Connect, secured: Secured) -> None:
     """Under the documented policy. Nomad checks the right before it looks for the node, of which there is none."""
-    before = secured.server.ask("GET", "/v1/nodes")
+    before = secured.server.drains()
     connection = connect(**secured.settings(secured.token("drains", documented_policy(drains=True))))
     assert connection.adapter.try_drain(connection.call()).startswith("permitted")
-    assert secured.server.ask("GET", "/v1/nodes") == before
+    assert secured.server.drains() == before
 
 
 def test_a_rotated_token_is_taken_up(connect: Connect, secured: Secured, least: Path) -> None:
