@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.waiting import until
+
 FOR_ALL_RUNS: Final = Path("/tmp")
 """The folder of files that concern all runs on this machine, such as locks."""
 _ROOT_OF_PYTEST: Final = "PYTEST_DEBUG_TEMPROOT"
@@ -39,10 +41,15 @@ def own_folder(prefix: str) -> Iterator[Path]:
 def remove(folder: Path) -> None:
     """Remove a folder, also if a server has left mounts in it.
 
-    A server's last process may remove files at the same time, which is no error. The end of the run reports what stays.
+    A server's last process may still write and remove files there, so one try may not be enough.
     """
-    unmount_below(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+
+    def removed() -> bool:
+        unmount_below(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    until(removed, f"removal of {folder}")
 
 
 def unmount_below(folder: Path) -> None:
