@@ -31,8 +31,7 @@ def freeze() -> None:
     collector.
     """
     gc.set_threshold(*_THRESHOLDS)
-    gc.collect()
-    gc.freeze()
+    collect()
 
 
 def collect() -> None:

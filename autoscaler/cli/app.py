@@ -1,5 +1,6 @@
 """`autoscaler`: its commands. Each is imported when it is called."""
 
+import gc
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
@@ -91,6 +92,7 @@ def _command(name: str) -> Any:
     module, _, word = _ELSEWHERE.get(name, f"cli.{name}.{name}").rpartition(".")
     with collector.paused():
         function: Callable[..., None] = getattr(import_module(f"autoscaler.{module}"), word)
+        gc.freeze()  # what is imported stays; else the collector makes up for the pause at once
     single = typer.Typer(**_PLAIN)
     single.command(name=name, cls=AskingCommand if name in _ASKING else Command)(function)
     return get_command(single)
