@@ -47,6 +47,8 @@ def events(
         table = EventTable(screen(), with_name=name is None, clock_times=follow)
         now = datetime.now(UTC)
         show([*table.header(shown, now), *table.rows(shown, now)])
+        if found.since is not None:
+            warn([f"only the newest 100,000 events are shown, those since {clock(found.since, now)}"])
         if not follow:
             return
 

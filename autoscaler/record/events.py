@@ -1,6 +1,7 @@
 """Reads events by page."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, func, literal, select
@@ -14,6 +15,8 @@ from autoscaler.record.values import EventRow
 
 _WORDS: Final = tuple(schema.event.c[name] for name in ("type", "reason", "message", "direction", "dry_run"))
 """The columns in which equal events are equal."""
+_MOST_MERGED: Final = 100_000
+"""Events that are compared to find equal ones: an outage of thousands of autoscalers adds a million in an hour."""
 
 
 class EventPage(NamedTuple):
@@ -23,6 +26,8 @@ class EventPage(NamedTuple):
     """In the order of their last occurrence."""
     total: int
     """Number of rows on all pages."""
+    since: datetime | None = None
+    """Of too many events to compare, the newest are merged: those since then. None: all are."""
 
 
 def event_page(
@@ -32,11 +37,14 @@ def event_page(
 
     Raises StateError for a damaged event of `name`. On a page of all autoscalers it is left out, but counted.
     """
-    query = _merged() if merged else _each()
-    if name is not None:
-        query = query.where(schema.autoscaler.c.name == name)
-    if since is not None:
-        query = query.where(schema.event.c.at >= since)
+    at, cut = schema.event.c.at, None
+    mine = [] if name is None else [schema.autoscaler.c.name == name]
+    after = [] if since is None else [at >= since]
+    if merged:
+        times = _owned(select(at)).where(*mine, *after).order_by(at.desc())
+        cut = connection.execute(times.offset(_MOST_MERGED).limit(1)).scalar()
+        after = after if cut is None else [at >= cut]  # all events of a cycle have the same time
+    query = (_merged() if merged else _each()).where(*mine, *after)
     found = connection.execute(query.offset(offset).limit(limit)).all()
     total = offset + len(found)
     if offset or limit is not None:
@@ -49,7 +57,7 @@ def event_page(
         except StateError:
             if name is not None:
                 raise
-    return EventPage(rows, total)
+    return EventPage(rows, total, None if cut is None else from_micros(cut))
 
 
 def _event(row: Any) -> EventRow:
@@ -91,11 +99,18 @@ def _merged() -> Select[Any]:
 
 
 def _selected(times: Any, first: Any, last: Any) -> Select[Any]:
-    table, owner = schema.event, schema.autoscaler
-    return select(
-        owner.c.name,
-        *_WORDS,
-        times.label("times"),
-        first.label("first"),
-        last.label("last"),
-    ).join(owner, owner.c.id == table.c.autoscaler_id)
+    owner = schema.autoscaler
+    return _owned(
+        select(
+            owner.c.name,
+            *_WORDS,
+            times.label("times"),
+            first.label("first"),
+            last.label("last"),
+        )
+    )
+
+
+def _owned(query: Select[Any]) -> Select[Any]:
+    owner = schema.autoscaler
+    return query.join(owner, owner.c.id == schema.event.c.autoscaler_id)

@@ -32,6 +32,11 @@ class EventList(Document):
     """Sorted by their last time, the newest last."""
     total: int
     """The number on all pages."""
+    since: datetime | None = None
+    """There are too many events to count all equal ones: this page has the newest 100,000, from this time on.
+
+    null: it has all that were asked for.
+    """
 
 
 def event(row: "EventRow") -> EventDocument:

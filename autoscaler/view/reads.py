@@ -150,7 +150,7 @@ class Reads:
         if query.name is not None:
             self._require(query.name)
         found = self._archive.event_page(query.name, query.since, query.offset, query.limit, merged=query.merged)
-        return EventList(events=tuple([event(row) for row in found.rows]), total=found.total)
+        return EventList(events=tuple([event(row) for row in found.rows]), total=found.total, since=found.since)
 
     def get_daemon_status(self) -> DaemonStatus:
         """The status of the daemon, each Prometheus and each connection."""

@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import pytest
+
 from autoscaler.cli.events import EventTable
 from autoscaler.layout import Screen
 from autoscaler.model import EventType
@@ -36,6 +38,16 @@ def test_without_events_the_command_suggests_since(online: ServedScene) -> None:
 
 def test_since_omits_earlier_events(online: ServedScene) -> None:
     assert online.run("events", "web", "--since", "1s").out == ""
+
+
+def test_a_cut_list_says_since_when_it_has_all_events(online: ServedScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator must not take the counts of an outage for all of them."""
+    monkeypatch.setattr("autoscaler.record.events._MOST_MERGED", 2)
+    said = online.run("events", "broken")
+    assert re.match(r"\d+s \(x3 over \d+s\) +Warning ", said.lines[1]), said.out
+    assert re.fullmatch(r"only the newest 100,000 events are shown, those since [\d:]+\n", said.err), said.err
+    monkeypatch.undo()
+    assert online.run("events", "broken").err == ""
 
 
 def test_times_in_messages_are_local_with_their_distance() -> None:

@@ -149,6 +149,23 @@ def test_equal_events_are_counted(opener: Opener) -> None:
 
 
 @each_database
+def test_of_too_many_events_only_the_newest_are_counted(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outage of 3,000 autoscalers adds a million in two hours. To count them all took longer than a client waits."""
+    monkeypatch.setattr("autoscaler.record.events._MOST_MERGED", 4)
+    ledger = opener.ledger()
+    failed = event("FailedGetResourceMetric", "no answer")
+    for seconds in range(0, 60, 15):
+        keep(ledger, *(decision(seconds, name, events=[failed]) for name in ("a", "b", "c")))
+    archive = opener.archive()
+    page = archive.event_page(since=at(15), limit=2)
+    assert [(row.name, row.count, row.first) for row in page.rows] == [("b", 2, at(30)), ("c", 2, at(30))]
+    assert (page.total, page.since) == (3, at(30)), "a cycle is read as a whole"
+    assert [(row.count, row.first) for row in archive.events("a")] == [(4, at(0))]
+    assert archive.event_page("a").since is None
+    assert archive.event_page(merged=False).total == 12
+
+
+@each_database
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_page_of_events_reads_only_what_it_shows(
     opener: Opener, monkeypatch: pytest.MonkeyPatch, merged: bool
