@@ -20,7 +20,8 @@ _Policy: TypeAlias = AutoscalerBody | TargetError
 _LABEL: Final = "autoscaler"
 _PREFIX: Final = f"{_LABEL}."
 _METRIC: Final = re.compile(r"metrics\.(0|[1-9][0-9]{0,3})\.([A-Za-z]+)")
-_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
+_WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+"""As the configuration reads it: one with leading zeros is a text, which is refused where a number is due."""
 _WORDS: Final = {"true": True, "false": False}
 _SHOWN: Final = 64
 """Characters of a label or a value in a message."""

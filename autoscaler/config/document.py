@@ -78,6 +78,12 @@ class YamlDocument:
         key, node = [(self._root, self._root), *self._nodes(loc)][-1]
         return self._mark(key if of_key else node)
 
+    def written(self, loc: Loc) -> str | None:
+        """Return the text of the value at `loc` as the file has it; None: it is no single value."""
+        found = [*self._nodes(loc)]
+        value = found[-1][1] if found and len(found) == len(loc) else None
+        return value.value if isinstance(value, ScalarNode) else None
+
     def holds(self, loc: Loc) -> bool:
         """Return whether the file has a value at `loc`."""
         return len(list(self._nodes(loc))) == len(loc)
@@ -263,9 +269,20 @@ class _TooMany(Exception):
     """There are more nodes than MAX_VALUES."""
 
 
+def _composer(text: str, file: str, first_line: int) -> _Composer:
+    """Return what composes the text. Raises ConfigError for half a character, which JSON of others may hold."""
+    try:
+        return _Composer(text)
+    except UnicodeEncodeError as error:
+        before, half = text[: error.start], ascii(text[error.start])[1:-1]
+    line, column = before.count("\n"), len(before) - before.rfind("\n")
+    message = f"the text holds half a character ({half}), which UTF-8 does not have; remove it"
+    raise ConfigError([Problem(file, line + first_line, column, "", message)])
+
+
 def _composed(text: str, file: str, first_line: int) -> Node | None:
     """Return the top node. Raises ConfigError."""
-    composer, line, column = _Composer(text), 0, 0
+    composer, line, column = _composer(text, file, first_line), 0, 0
     try:
         return composer.get_single_node()
     except _TooDeep:

@@ -118,4 +118,4 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def _of(granted: Sequence[str]) -> str:
-    return f"it includes {listed(granted[:_SHOWN], _SHOWN, len(granted) - _SHOWN)}" if granted else "it includes none"
+    return f"it includes {listed(granted, _SHOWN)}" if granted else "it includes none"

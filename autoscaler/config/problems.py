@@ -3,6 +3,7 @@
 import re
 import types
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
@@ -34,6 +35,8 @@ _EXPECTED: Final = {  # pydantic's error types -> what was expected
 }
 _UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
 _MAX_STEP: Final = 64
+_MAX_WHOLE: Final = 2**53
+"""Up to it, a float has each whole number."""
 _SHOWN: Final = frozenset(error for error in _EXPECTED if error.startswith(("int", "float", "bool")))
 """The errors that show the text that was found. In other errors it may be a secret."""
 _INNER: Final[Mapping[str | int, str]] = {"query": "expr", "metric": "name"}
@@ -96,7 +99,8 @@ class Problems:
             loc = self._in_document(details["loc"], model, prefix)
             unknown, of_key = details["type"] in _UNKNOWN, details["loc"][-1:] == ("[key]",)
             known = known_keys(model, loc[len(prefix) : -1]) if unknown else ()
-            self.add(loc, _message(details, known), of_key=unknown or of_key)
+            message = _message(details, known, self._document.written(loc))
+            self.add(loc, message, of_key=unknown or of_key)
 
     def _in_document(self, loc: Loc, model: type, prefix: Loc) -> Loc:
         """Return pydantic's location without its marks (a union's member, `[key]`)."""
@@ -159,7 +163,8 @@ def _members(annotation: Any) -> Iterable[Any]:
         yield annotation
 
 
-def _message(details: ErrorDetails, known: Collection[str]) -> str:
+def _message(details: ErrorDetails, known: Collection[str], written: str | None) -> str:
+    """Return what is wrong, and the remedy. `written`: the value as the file has it."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _UNKNOWN:
         key = str(details["loc"][-1])
@@ -171,13 +176,13 @@ def _message(details: ErrorDetails, known: Collection[str]) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind in _EXPECTED:
-        found = _found(value, shown=kind in _SHOWN)
+        found = _found(value, shown=kind in _SHOWN, written=written)
         return f"expected {_EXPECTED[kind]}, found {found}; {_remedy(_EXPECTED[kind], value, details['loc'])}"
     if kind in _LIMITS:
         key, words = _LIMITS[kind]
         return f"{value} is out of range; write {words} {context[key]}"
     if kind in ("literal_error", "enum"):
-        return f"{_found(value, shown=True)} is not allowed here; write {context['expected']}"
+        return f"{_found(value, shown=True, written=written)} is not allowed here; write {context['expected']}"
     if kind in ("too_short", "string_too_short"):
         return "is empty; give at least one" if kind == "too_short" else "is empty; write at least one character"
     return f"{details['msg'][:1].lower()}{details['msg'][1:]}"
@@ -189,6 +194,8 @@ def _remedy(expected: str, value: Any, loc: Loc) -> str:
     match value:
         case str() if unquoted and unquoted.fullmatch(value):
             return f"remove the quotes: {value}"
+        case str() | float() if expected == "a whole number" and (whole := _whole(value)) is not None:
+            return f"write it as {whole}"
         case str() if unquoted and value[:1].isdigit():
             return f"write {expected}, without a unit"
         case str() if expected == "a mapping" and loc[-1:] and loc[-1] in _INNER:
@@ -202,14 +209,27 @@ def _remedy(expected: str, value: Any, loc: Loc) -> str:
     return _FORMS.get(expected, f"write {expected}")
 
 
-def _found(value: Any, *, shown: bool) -> str:
+def _whole(value: str | float) -> int | None:
+    """Return the whole number that a fraction or a text is, such as 10.0, `010`, `1_000` and `0x1f`; None: it is none.
+
+    Zeros at the beginning count for nothing, as in YAML 1.2; in YAML 1.1, and in many languages, 010 is 8.
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else None
+    for base in (10, 0) if len(value) <= _MAX_STEP else ():
+        with suppress(ValueError):
+            return int(value, base)
+    return None
+
+
+def _found(value: Any, *, shown: bool, written: str | None) -> str:
     match value:
         case None:
             return "nothing"
         case bool():
             return str(value).lower()
         case int() | float():
-            return f"the number {value}" if shown else "a number"
+            return f"the number {written or value}"[:_MAX_STEP] if shown else "a number"
         case str():
             return f"the text {value[:64]!r}" if shown else "a text"
         case dict():

@@ -40,6 +40,16 @@ def test_a_lone_half_is_an_error_with_its_place(half: str) -> None:
     assert problem.message.endswith("invalid Unicode character escape code; write the character itself")
 
 
+@pytest.mark.parametrize("half", ["\ud83d", "\ude9a\ud83d"])
+def test_a_lone_half_that_is_no_escape_is_an_error_with_its_place(half: str) -> None:
+    """A back end's JSON may have it. It was called a bug of ours."""
+    with pytest.raises(ConfigError) as caught:
+        YamlDocument(f"a: 🚚\nb: 🚚 {half}", "file")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == (2, 6)
+    assert problem.message.startswith("the text holds half a character (\\ud")
+
+
 def test_places_after_pairs_are_those_of_the_file() -> None:
     """A serializer writes all on one line."""
     text = r'{"a": "\ud83d\ude9a \ud83d\ude9a", "b": 1, "c": {"d": "\ud83d\ude9a"}, "e": 2}'

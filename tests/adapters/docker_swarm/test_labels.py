@@ -103,7 +103,7 @@ def test_a_discovered_service_is_a_dry_run_until_live(tmp_path: Path) -> None:
 def test_a_metric_of_each_type(settings: Settings) -> None:
     """With `utilization` a metric is a resource; else a total, unless the label says that each task has a sample."""
     labels = {
-        "autoscaler.min": "2",
+        "autoscaler.min": "+2",
         "autoscaler.max": "8",
         "autoscaler.scaleDown.window": "60",
         "autoscaler.scaleUp.window": "0",
@@ -161,6 +161,10 @@ WRONG: Final = {
     "no whole number": (
         {**FLAT, "autoscaler.max": "many"},
         "maxReplicas: expected a whole number, found the text 'many'",
+    ),
+    "a number with a leading zero": (
+        {**FLAT, "autoscaler.max": "010"},
+        "maxReplicas: expected a whole number, found the text '010'; write it as 10",
     ),
     "no quantity": ({**FLAT, "autoscaler.metrics.0.target": "x"}, "metrics[0].external.target.averageValue: 'x'"),
     "no query of one kind": ({**FLAT, "autoscaler.metrics.0.expr": "sum("}, "metrics[0].external.query.expr: "),
