@@ -1,7 +1,7 @@
 """`autoscaler status`: the daemon, its connections with their shards, and the daemons that share the state."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import typer
@@ -9,7 +9,7 @@ import typer
 from autoscaler.cli.client import Client, asking
 from autoscaler.cli.options import OutputForm
 from autoscaler.cli.output import Form, screen, show, show_document, warn
-from autoscaler.errors import ServerError
+from autoscaler.errors import AutoscalerError, ServerError
 from autoscaler.layout import NONE, UNKNOWN, Screen, Table
 from autoscaler.quantity import format_age
 from autoscaler.text import clean, count
@@ -38,23 +38,51 @@ def status(
     the command shows the daemons of a PostgreSQL state, and exits with 1.
     """
     with asking(ctx, hosts_only=True) as client:
-        hosts = client.get(HostList, "/status/hosts")
-        daemon = None if client.is_from_state else client.get(DaemonStatus, "/status/daemon")
+        daemon = _daemon_status(client)
+        hosts, unread = _hosts_unless_unread(client, daemon)
         found = StatusDocument(daemon=daemon, hosts=hosts)
         if output is not Form.TEXT:
             show_document(found, output)
         else:
-            show(status_lines(found, 0 if daemon is None else _failing(client), screen()))
+            show(status_lines(found, _failing(client, found), screen()))
             warn(problems(found))
+        warn(unread)
         if found.daemon is None:
             raise typer.Exit(1)
 
 
-def _failing(client: Client) -> int | None:
+def _daemon_status(client: Client) -> DaemonStatus | None:
+    """Return the daemon's status; None: no daemon answers, so the client reads the state."""
+    try:
+        return client.get(DaemonStatus, "/status/daemon")
+    except AutoscalerError:
+        if not client.is_from_state:
+            raise
+        return None  # the state has none
+
+
+def _hosts_unless_unread(client: Client, daemon: DaemonStatus | None) -> tuple[HostList | None, list[str]]:
+    """Return the daemons that share the state; if the daemon cannot read it, None and why.
+
+    Its own status, which says what is wrong with the state, must be shown all the same.
+    """
+    try:
+        return client.get(HostList, "/status/hosts"), []
+    except ServerError as error:
+        if daemon is None:
+            raise
+        return None, [f"the daemons that share the state are unknown: {error}"]
+
+
+def _failing(client: Client, found: StatusDocument) -> int | None:
     """Return how many of the configured autoscalers fail, by the state that `get` shows; None: the daemon cannot tell.
 
-    It cannot if its state fails, which the status itself must show.
+    It cannot if its state fails, which the status itself must show. Without a daemon, none is configured.
     """
+    if found.daemon is None:
+        return 0
+    if found.hosts is None:
+        return None  # the same database would be waited for once more
     try:
         return client.get(AutoscalerList, "/autoscalers", state=AutoscalerState.FAILING.value, limit=1).total
     except ServerError:
@@ -66,25 +94,28 @@ def status_lines(found: StatusDocument, failing: int | None, screen: Screen) -> 
 
     `failing`: how many of the daemon's autoscalers fail; None: unknown.
     """
-    now, daemon = found.hosts.at, found.daemon
+    hosts, daemon = found.hosts, found.daemon
+    now = datetime.now(UTC) if hosts is None else hosts.at
     if daemon is not None:
         yield from map(clean, _daemon(daemon, failing, now))
-        rows = [
+        answers = [
             (each.name, each.level.value, _ago(each.last_success, now), _failure(each, now)) for each in daemon.sources
         ]
-        sources = Table(_SOURCES, screen).lines(rows)
+        sources = Table(_SOURCES, screen).lines(answers)
         connections = Table(_CONNECTIONS, screen).lines([_connection(each, now) for each in daemon.connections])
         for lines in (sources, connections):
             yield from ("", *lines) if lines else ()
         yield from map(clean, _alone(daemon))
         yield from map(clean, _grants(daemon))
-    if hosts := _hosts(found.hosts):
-        yield from ("", *Table(_HOSTS, screen).lines(hosts))
+    if hosts is not None and (rows := _hosts(hosts)):
+        yield from ("", *Table(_HOSTS, screen).lines(rows))
 
 
 def problems(found: StatusDocument) -> Iterator[str]:
     """Yield the daemon's problems; then whether no daemon leads, or the leader has another configuration."""
     yield from found.daemon.problems if found.daemon is not None else ()
+    if found.hosts is None:
+        return
     leader = found.hosts.leader
     if found.hosts.shared and leader is None:
         yield f"no daemon {'leads' if found.hosts.standbys else 'runs on this state'}, so nothing is scaled"

@@ -44,7 +44,8 @@ class StatusDocument(Document):
 
     daemon: DaemonStatus | None
     """null: no daemon answers, and the command read the state."""
-    hosts: HostList
+    hosts: HostList | None
+    """null: the daemon cannot read its state; stderr says why."""
 
 
 def host_list(daemons: "Daemons | None", now: datetime, digest: str | None) -> HostList:

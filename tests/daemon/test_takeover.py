@@ -94,6 +94,9 @@ def test_a_leader_without_the_database_scales_nothing_reports_it_and_recovers(ho
         assert one.metrics()["autoscaler_leader"] == 0
         status = one.get("status/daemon")
         assert (status["leaseLost"], status["level"]) == (True, "error")
+        shown = one.command("status")
+        assert (shown.returncode, "Lease:          lost; nothing is scaled" in shown.stdout) == (0, True), shown.stderr
+        assert "the daemons that share the state are unknown" in shown.stderr
         assert one.metrics()["autoscaler_lease_lost_total"] >= 1
         assert requests.get(f"{one.url}/-/healthy", timeout=60).status_code == 200
         proxy.mend()
