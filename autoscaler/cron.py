@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -12,18 +13,8 @@ _MAX_CHARACTERS: Final = 256
 """Characters of an expression."""
 _ANY_TIME: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MINUTE: Final = timedelta(minutes=1)
-_HOUR_SECONDS: Final = 3600
-
-
-class _Times(CronSim):
-    """cronsim, without its steps from half past to half past after a change by half an hour, as on Lord Howe."""
-
-    def tick(self, seconds: int = 1) -> None:
-        """Move forward; by an hour: at most to the first minute of the hour that is reached."""
-        super().tick(seconds)
-        if seconds == _HOUR_SECONDS and self.dt.minute:
-            start = (self.dt.astimezone(UTC) - timedelta(minutes=self.dt.minute)).astimezone(self.dt.tzinfo)
-            self.dt = start if start.hour == self.dt.hour else self.dt
+_DAY: Final = timedelta(days=1)
+_NONE: Final = timedelta(0)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -66,12 +57,40 @@ def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime
     A time that the change to summer time leaves out comes at the change. A time that the change back repeats comes
     once. If the hour or the minute begins with `*`, a left-out time does not come, and a repeated one comes twice.
     """
-    last = after.astimezone(UTC)
-    for local in _Times(expression, last.astimezone(zone)):
-        at = local.astimezone(UTC)
-        if at > last:  # cronsim ignores which of two equal local times it starts from
+    last, local = after.astimezone(UTC), _clock(after, zone)
+    found: Iterator[datetime]
+    if _follows_the_clock(expression):
+        set_back = local + _DAY - _clock(last + _DAY, zone)  # within a day; the clock then shows earlier times again
+        begin = local - max(set_back, _NONE)
+        found = merge(*(_shown(expression, zone, begin, fold) for fold in (0, 1)))
+    else:
+        found = (instant(each, zone) for each in CronSim(expression, local))
+    for at in found:
+        if at > last:
             yield at
             last = at
+
+
+def _clock(at: datetime, zone: ZoneInfo) -> datetime:
+    """Return what the zone's clocks show, without a zone."""
+    return at.astimezone(zone).replace(tzinfo=None)
+
+
+def _follows_the_clock(expression: str) -> bool:
+    """Return whether it comes when clocks show its times, so that a left-out one does not come."""
+    minute, hour, *_ = expression.split()
+    return minute.startswith("*") or hour.startswith("*")
+
+
+def _shown(expression: str, zone: ZoneInfo, begin: datetime, fold: int) -> Iterator[datetime]:
+    """Yield when the clock shows each time of an expression after the local time `begin`, in UTC.
+
+    `fold`: which of two equal local times; others come with both.
+    """
+    for local in CronSim(expression, begin):
+        at = local.replace(tzinfo=zone, fold=fold).astimezone(UTC)
+        if _clock(at, zone) == local:  # otherwise the clock leaves it out
+            yield at
 
 
 def meant(expression: str, zone: ZoneInfo, at: datetime) -> datetime:
@@ -79,12 +98,11 @@ def meant(expression: str, zone: ZoneInfo, at: datetime) -> datetime:
 
     At the change to summer time, the times that it leaves out come at the same instant.
     """
-    local = at.astimezone(zone).replace(tzinfo=None)
-    until = (at - _MINUTE).astimezone(zone).replace(tzinfo=None) + _MINUTE
+    local = _clock(at, zone)
+    until = _clock(at - _MINUTE, zone) + _MINUTE
     if until >= local:
         return local
-    minute, hour, *_ = expression.split()
-    if minute.startswith("*") or hour.startswith("*"):
+    if _follows_the_clock(expression):
         return local
     return next(CronSim(expression, local + _MINUTE, reverse=True))
 
@@ -93,6 +111,6 @@ def instant(local: datetime, zone: ZoneInfo) -> datetime:
     """Return a local time in UTC, by the rules of `times`: of two equal ones the first."""
     while True:
         at = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
-        if at.astimezone(zone).replace(tzinfo=None) == local:
+        if _clock(at, zone) == local:
             return at
         local = local.replace(second=0, microsecond=0) + _MINUTE

@@ -2,9 +2,11 @@
 
 import dataclasses
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 
 from autoscaler.cron import check_cron, joins_days_by_and, times
 from autoscaler.windows import ScheduleEntry, is_open
@@ -69,6 +71,37 @@ def test_an_hour_or_minute_that_begins_with_a_star_follows_the_clock(
     entry = cron(expression, duration=timedelta(minutes=10))
     for day, starts in (("2026-03-29", spring), ("2026-10-25", autumn)):
         assert [begin for begin, _ in windows(entry, f"{day}T00:00", f"{day}T04:00")] == starts
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [
+        ("Europe/Berlin", "2026-10-25"),
+        ("Atlantic/Azores", "2026-03-29"),
+        ("Atlantic/Azores", "2026-10-25"),
+        ("America/Havana", "2026-03-08"),
+        ("America/Havana", "2026-11-01"),
+        ("Asia/Beirut", "2026-03-29"),
+        ("Australia/Lord_Howe", "2026-04-05"),
+        ("Pacific/Chatham", "2026-09-27"),
+    ],
+)
+@pytest.mark.parametrize("expression", ["*/20 1 * * 0", "0 */6 * * 0", "*/20 0 * * 0", "30 */2 * * *", "45 * * * *"])
+def test_an_expression_with_a_star_comes_in_each_minute_that_shows_its_time(
+    zone: str, day: str, expression: str
+) -> None:
+    """On nights of a change at midnight, or by half an hour, cronsim left times out and added others."""
+    local, begin = ZoneInfo(zone), datetime.fromisoformat(day).replace(tzinfo=UTC) - timedelta(days=1)
+    minutes = [begin + timedelta(minutes=number) for number in range(1, 2 * 24 * 60)]
+
+    def shows(at: datetime) -> bool:
+        clock = at.astimezone(local).replace(tzinfo=None)
+        return next(CronSim(expression, clock - timedelta(minutes=1))) == clock
+
+    shown = [at for at in minutes if shows(at)]
+    for start in (begin, *shown):
+        found = takewhile(lambda at: at <= minutes[-1], times(expression, local, start))
+        assert list(found) == [at for at in shown if at > start]
 
 
 @pytest.mark.parametrize("day", ["2026-10-04", "2026-04-05"])
