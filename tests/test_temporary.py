@@ -16,7 +16,7 @@ def test_leaves():
 
 
 @pytest.mark.slow
-def test_a_run_removes_what_a_test_has_left_and_fails(tmp_path: Path) -> None:
+def test_a_run_removes_what_a_test_has_left_and_names_it(tmp_path: Path) -> None:
     """Servers that were started daily have filled a developer's disk with their folders."""
     (tmp_path / "test_leaves.py").write_text(LEAVES)
     words = ("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}")
@@ -25,6 +25,6 @@ def test_a_run_removes_what_a_test_has_left_and_fails(tmp_path: Path) -> None:
     )
     made = Path((tmp_path / "made").read_text())
     assert not made.parent.exists()
-    assert f"tests have left temporary files: {made.name}" in done.stdout
+    assert f"tests have left temporary files, which are removed: {made.name}" in done.stdout
     assert "1 passed" in done.stdout
-    assert done.returncode == 1
+    assert done.returncode == 0

@@ -31,8 +31,9 @@ class Machine:
         return subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
 
     def entering(self, *words: str) -> tuple[str, ...]:
-        """Return this machine's command that runs `words` in it."""
-        return ("/usr/bin/nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--", *words)
+        """Return this machine's command that runs `words` in it, where the folder of our temporary files is missing."""
+        inside = ("/usr/bin/nsenter", "-t", self._init, "-m", "-p", "-u", "-i", "-n", "--")
+        return (*inside, "/usr/bin/env", "--unset=TMPDIR", *words)
 
     def checked(self, *words: str) -> str:
         """Run a command. Returns its output. Fails the test with the output if the command fails."""
