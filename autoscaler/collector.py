@@ -14,7 +14,7 @@ With the defaults, a cycle of 10,000 autoscalers triggers several full collectio
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Pause it, for what makes many objects and no garbage: an import, a file that is loaded."""
+    """Pause the collector, for what makes many objects and no garbage: an import, a file that is loaded."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -14,7 +14,6 @@ _MAX_CHARACTERS: Final = 256
 _ANY_TIME: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _MINUTE: Final = timedelta(minutes=1)
 _DAY: Final = timedelta(days=1)
-_NONE: Final = timedelta(0)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -61,7 +60,7 @@ def times(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime
     found: Iterator[datetime]
     if _follows_the_clock(expression):
         set_back = local + _DAY - _clock(last + _DAY, zone)  # within a day; the clock then shows earlier times again
-        begin = local - max(set_back, _NONE)
+        begin = local - max(set_back, timedelta(0))
         found = merge(*(_shown(expression, zone, begin, fold) for fold in (0, 1)))
     else:
         found = (instant(each, zone) for each in CronSim(expression, local))
@@ -77,7 +76,7 @@ def _clock(at: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _follows_the_clock(expression: str) -> bool:
-    """Return whether it comes when clocks show its times, so that a left-out one does not come."""
+    """Return whether an expression comes exactly when the clock shows its times: a left-out one does not come."""
     minute, hour, *_ = expression.split()
     return minute.startswith("*") or hour.startswith("*")
 
@@ -100,9 +99,7 @@ def meant(expression: str, zone: ZoneInfo, at: datetime) -> datetime:
     """
     local = _clock(at, zone)
     until = _clock(at - _MINUTE, zone) + _MINUTE
-    if until >= local:
-        return local
-    if _follows_the_clock(expression):
+    if until >= local or _follows_the_clock(expression):
         return local
     return next(CronSim(expression, local + _MINUTE, reverse=True))
 

@@ -55,9 +55,9 @@ _MEMORY_BYTES = 2**30
 
 @pytest.hookimpl(tryfirst=True)  # before pytest and hypothesis read their options
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare the run's temporary files.
+    """Prepare the run's folder of temporary files.
 
-    Prepare `make test-unit`: fewer examples, and folders in memory, where SQLite's commits wait for no disk.
+    `make test-unit` also gets fewer examples, and folders in memory, where SQLite's commits wait for no disk.
     """
     if not hasattr(config, "workerinput"):  # a worker of pytest-xdist has the folder of the process that started it
         config.stash[_TEMPORARY] = temporary.OfRun.begin()

@@ -48,7 +48,9 @@ def events(
         now = datetime.now(UTC)
         show([*table.header(shown, now), *table.rows(shown, now)])
         if found.since is not None:
-            warn([f"only the newest 100,000 events are shown, those since {clock(found.since, now)}"])
+            warn(
+                [f"there are too many events to count them all; these are the newest, since {clock(found.since, now)}"]
+            )
         if not follow:
             return
 

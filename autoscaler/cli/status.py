@@ -39,14 +39,14 @@ def status(
     """
     with asking(ctx, hosts_only=True) as client:
         daemon = _daemon_status(client)
-        hosts, unread = _hosts_unless_unread(client, daemon)
+        hosts, reason = _hosts_or_reason(client, daemon)
         found = StatusDocument(daemon=daemon, hosts=hosts)
         if output is not Form.TEXT:
             show_document(found, output)
         else:
             show(status_lines(found, _failing(client, found), screen()))
             warn(problems(found))
-        warn(unread)
+        warn(reason)
         if found.daemon is None:
             raise typer.Exit(1)
 
@@ -61,7 +61,7 @@ def _daemon_status(client: Client) -> DaemonStatus | None:
         return None  # the state has none
 
 
-def _hosts_unless_unread(client: Client, daemon: DaemonStatus | None) -> tuple[HostList | None, list[str]]:
+def _hosts_or_reason(client: Client, daemon: DaemonStatus | None) -> tuple[HostList | None, list[str]]:
     """Return the daemons that share the state; if the daemon cannot read it, None and why.
 
     Its own status, which says what is wrong with the state, must be shown all the same.

@@ -150,10 +150,10 @@ class Autoscaler(Section):
 DEFAULT_SOURCES: Final = {DEFAULT_SOURCE: PrometheusSource("http://localhost:9090")}
 
 
-class Entry:
-    """Marks the type of what `entries.py` reads by itself: the file around it takes any value, and describes the type.
+class DescribedOnly:
+    """Marks a section that `entries.py` reads: the file's schema describes it, and the file takes any value for it.
 
-    pydantic's SkipValidation would build all that reads and writes the type once more.
+    pydantic's SkipValidation would build the section's validators a second time.
     """
 
     def __init__(self, section: type) -> None:
@@ -172,19 +172,19 @@ class File(Section):
 
     controller: Controller = Controller()
     """Numbers that all autoscalers share."""
-    prometheus: Annotated[Mapping[Text, Annotated[PrometheusSource, Entry(PrometheusSource)]], Field(min_length=1)] = (
-        DEFAULT_SOURCES
-    )
+    prometheus: Annotated[
+        Mapping[Text, Annotated[PrometheusSource, DescribedOnly(PrometheusSource)]], Field(min_length=1)
+    ] = DEFAULT_SOURCES
     """Sources by name. A query without a source asks `default`."""
     adapters: Mapping[Word, Any] = Field(default_factory=dict)
     """Connections to back ends by name; each type has keys of its own."""
-    queries: Mapping[Text, Annotated[SharedQuery, Entry(SharedQuery)]] = Field(default_factory=dict)
+    queries: Mapping[Text, Annotated[SharedQuery, DescribedOnly(SharedQuery)]] = Field(default_factory=dict)
     """Shared queries by name. Each runs once in a cycle for all metrics that use it."""
-    schedules: Mapping[Text, Annotated[tuple[Annotated[EntryKeys, Entry(EntryKeys)], ...], Field(min_length=1)]] = (
-        Field(default_factory=dict)
-    )
+    schedules: Mapping[
+        Text, Annotated[tuple[Annotated[EntryKeys, DescribedOnly(EntryKeys)], ...], Field(min_length=1)]
+    ] = Field(default_factory=dict)
     """Shared schedules by name."""
-    autoscalers: tuple[Annotated[Autoscaler, Entry(Autoscaler)], ...]
+    autoscalers: tuple[Annotated[Autoscaler, DescribedOnly(Autoscaler)], ...]
     autoscalers_dir: ConfigPath | None = None
     """A folder with a folder of autoscalers for each team. Default: there is none."""
     grants: Mapping[Word, Grant] = Field(default_factory=dict)

@@ -16,7 +16,7 @@ from autoscaler.record.values import EventRow
 _WORDS: Final = tuple(schema.event.c[name] for name in ("type", "reason", "message", "direction", "dry_run"))
 """The columns in which equal events are equal."""
 _MOST_MERGED: Final = 100_000
-"""Events that are compared to find equal ones: an outage of thousands of autoscalers adds a million in an hour."""
+"""Events that are compared to find equal ones: an outage of 3,000 autoscalers adds a million in two hours."""
 
 
 class EventPage(NamedTuple):
@@ -27,7 +27,7 @@ class EventPage(NamedTuple):
     total: int
     """Number of rows on all pages."""
     since: datetime | None = None
-    """Of too many events to compare, the newest are merged: those since then. None: all are."""
+    """There are too many events to compare: the page has the newest, those since then. None: it has all."""
 
 
 def event_page(

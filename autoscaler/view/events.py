@@ -33,10 +33,7 @@ class EventList(Document):
     total: int
     """The number on all pages."""
     since: datetime | None = None
-    """There are too many events to count all equal ones: this page has the newest 100,000, from this time on.
-
-    null: it has all that were asked for.
-    """
+    """There are too many events to count them all: the pages have the newest, those since then; null: they have all."""
 
 
 def event(row: "EventRow") -> EventDocument:

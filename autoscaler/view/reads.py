@@ -104,9 +104,8 @@ class Reads:
         if selector is not None:
             names = [name for name in names if selector.matches(dict(known[name].labels) if name in known else {})]
         if query.state is not None:
-            names = self._in_state(
-                query.state, names if scalers is None else [n for n in names if n in scalers], latest
-            )
+            configured = names if scalers is None else [name for name in names if name in scalers]
+            names = self._in_state(query.state, configured, latest)
         shown = names[query.offset : query.offset + query.limit]
         reload = None if self._status is None else self._status().last_reload
         return AutoscalerList(

@@ -45,7 +45,9 @@ def test_a_cut_list_says_since_when_it_has_all_events(online: ServedScene, monke
     monkeypatch.setattr("autoscaler.record.events._MOST_MERGED", 2)
     said = online.run("events", "broken")
     assert re.match(r"\d+s \(x3 over \d+s\) +Warning ", said.lines[1]), said.out
-    assert re.fullmatch(r"only the newest 100,000 events are shown, those since [\d:]+\n", said.err), said.err
+    assert re.fullmatch(
+        r"there are too many events to count them all; these are the newest, since [\d:]+\n", said.err
+    ), said.err
     monkeypatch.undo()
     assert online.run("events", "broken").err == ""
 
